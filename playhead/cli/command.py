@@ -1,0 +1,107 @@
+"""What a command is: a function, its help, and what it is handed when it is called."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Annotated, Any, get_type_hints
+
+import typer
+from typer.main import get_command
+
+from playhead.cli.failures import EXIT_CODES, guarded
+from playhead.cli.options import CONTEXT_SETTINGS, DebugOption, QuietOption, Shared, StoreOption
+from playhead.cli.settings import store_place
+from playhead.cli.terminal import Terminal, here_and_now
+from playhead.session import Sessions, open as open_sessions
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object with the same facts")]
+SessionArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION",
+        help="A whole id, the first four or more characters of one, @last, @-2 (the one before), or a title",
+        show_default=False,
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What a command may touch: the terminal, the environment, the current folder, the clock, and the store's URL."""
+
+    terminal: Terminal
+    environment: Mapping[str, str]
+    folder: str
+    store_url: str
+    now: Callable[[], float] = time.time
+
+    def open(self) -> Sessions:
+        """Open the store; to be closed by a `with` block."""
+        return open_sessions(self.store_url)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command.
+
+    run: takes a `Here`, then its own options as Typer annotations; returns an exit code, or None for 0.
+    examples: whole command lines. about: the help below the summary, paragraphs parted by empty lines.
+    exits: the exit codes it may end with, besides 0, 1 and 2, which any command may.
+    """
+
+    run: Callable[..., int | None]
+    examples: tuple[str, ...]
+    about: str = ""
+    exits: tuple[int, ...] = ()
+
+    def epilog(self) -> str:
+        """Return the end of the help: examples and exit codes. The \\b keeps lines from being joined and wrapped."""
+        examples = "\n".join(f"  {line}" for line in self.examples)
+        codes = "\n".join(f"  {code:<4} {EXIT_CODES[code]}" for code in sorted({0, 1, 2, *self.exits}))
+        return f"\b\nExamples:\n{examples}\n\n\b\nExit codes:\n{codes}"
+
+
+def built(name: str, summary: str, command: Command) -> Any:
+    """Return the command as Typer runs it and prints its help. `Any`: Typer keeps the type of this to itself."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    app.command(
+        name=name,
+        help="\n\n".join(text for text in (summary, command.about) if text),
+        epilog=command.epilog(),
+        context_settings=CONTEXT_SETTINGS,
+    )(_with_shared_options(command.run))
+    return get_command(app)
+
+
+def _with_shared_options(run: Callable[..., int | None]) -> Callable[..., int]:
+    """Return the function that Typer calls: it takes the options of `run` and the shared ones, and guards the call."""
+
+    @wraps(run)
+    def call(ctx: typer.Context, *, store: str | None, quiet: bool, debug: bool, **options: Any) -> int:
+        said_before = ctx.obj if isinstance(ctx.obj, Shared) else Shared()
+        environment = dict(os.environ)
+        terminal = here_and_now(environment)
+        terminal.is_quiet = quiet or said_before.is_quiet
+        here = Here(terminal, environment, os.getcwd(), store_place(store or said_before.store, environment).url)
+        return guarded(lambda: run(here, **options), terminal, debug=debug or said_before.is_debugging)
+
+    hints = get_type_hints(run, include_extras=True)
+    own = list(inspect.signature(run).parameters.values())[1:]
+    shared = {"store": (StoreOption, None), "quiet": (QuietOption, False), "debug": (DebugOption, False)}
+    parameters = [
+        _parameter("ctx", typer.Context, inspect.Parameter.empty),
+        *(_parameter(one.name, hints[one.name], one.default) for one in own),
+        *(_parameter(name, kind, default) for name, (kind, default) in shared.items()),
+    ]
+    # Typer reads the options from the signature, so the signature says what `call` takes.
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return call
+
+
+def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)

@@ -1,0 +1,133 @@
+"""The command line's front: the list of commands, each loaded only when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from playhead import __version__
+from playhead.cli.failures import guarded
+from playhead.cli.options import CONTEXT_SETTINGS, DebugOption, QuietOption, Shared, StoreOption
+from playhead.cli.terminal import here_and_now
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "import": ("import_", "Bring in the sessions that another program left on this machine"),
+    "list": ("list", "List sessions, the most recent first"),
+    "show": ("show", "Show a session, one of its events, or its branches"),
+    "search": ("search", "Search every event of every session"),
+    "run": ("run", "Answer one prompt and print the answer"),
+    "resume": ("resume", "Go on with a session"),
+    "rewind": ("rewind", "Hide a turn and all after it; nothing is deleted"),
+    "fork": ("fork", "Begin a new session with a copy of this one"),
+    "verify": ("verify", "Prove that sessions are undamaged"),
+}
+"""Name to the module that holds its `COMMAND`, and what it does in one line.
+
+The lines stand here so that `--help` prints them without loading what the commands need.
+"""
+
+EPILOG = """\b
+Examples:
+  playhead import
+  playhead list --since 7d
+  playhead search "connection reset"
+  playhead resume --last
+
+\b
+Every command has its own help, with examples and exit codes: playhead list --help
+Where the sessions are: --store, else PLAYHEAD_STORE, else PLAYHEAD_HOME, else the user's data folder"""
+
+
+class Commands(TyperGroup):
+    """The group of all commands. Loads a command's module when the command is looked up, and guards the whole call."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        # Loaded on use: what one command needs (the store, an agent) is not paid for by the others.
+        from playhead.cli.command import built
+
+        module, summary = COMMANDS[cmd_name]
+        return built(cmd_name, summary, import_module(f"playhead.cli.{module}").COMMAND)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; an unknown one is answered with the nearest."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            nearest = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"; did you mean {nearest[0]}?" if nearest else ""
+            ctx.fail(f'there is no command "{args[0]}"{hint}')
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run the command line. Ends the process with the exit code, or returns it where `standalone_mode` is off."""
+        terminal = here_and_now(os.environ)
+        inner = super().main
+        code = guarded(
+            lambda: inner(args, prog_name, complete_var, False, windows_expand_args, **extra),
+            terminal,
+        )
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line with these arguments (the process's own where None) and return its exit code."""
+    code: int = app(args=arguments, prog_name="playhead", standalone_mode=False)
+    return code
+
+
+app = typer.Typer(
+    cls=Commands,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings=CONTEXT_SETTINGS,
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        here_and_now(os.environ).line(f"playhead {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True, epilog=EPILOG)
+def _front(
+    ctx: typer.Context,
+    store: StoreOption = None,
+    quiet: QuietOption = False,
+    debug: DebugOption = False,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version")
+    ] = False,
+) -> None:
+    """Keep, find and go on with the sessions of AI agents"""
+    ctx.obj = Shared(store, is_quiet=quiet, is_debugging=debug)
+    if ctx.invoked_subcommand is None:
+        here_and_now(os.environ).line(ctx.get_help())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

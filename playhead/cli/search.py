@@ -1,0 +1,217 @@
+"""The `search` command: every event of every session, or of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import typer
+
+from playhead.cli.command import Command, Here, JsonOption
+from playhead.cli.documents import document
+from playhead.cli.moments import age, iso, moment
+from playhead.cli.naming import named
+from playhead.cli.table import Piece, Styled, tab_separated
+from playhead.cli.terminal import Terminal
+from playhead.cli.text import fitted, one_line
+from playhead.model.ids import SessionKey
+from playhead.search.find import Hit
+from playhead.session import Session, Sessions
+from playhead.views.timeline import TimelineRow
+
+HITS_DEFAULT = 20
+HITS_MAX = 1_000
+CONTEXT_MAX = 100
+
+
+def run(
+    here: Here,
+    query: Annotated[
+        list[str],
+        typer.Argument(metavar="QUERY", help='Words, "exact phrases", -without, OR, begin*', show_default=False),
+    ],
+    session: Annotated[
+        str | None, typer.Option("--session", metavar="SESSION", help="Only in this session, named as in `show`")
+    ] = None,
+    mode: Annotated[
+        Literal["auto", "fts"], typer.Option("--mode", help="By words (fts), or by the best that is set up (auto)")
+    ] = "auto",
+    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only what this agent wrote")] = None,
+    kind: Annotated[
+        str | None, typer.Option("--kind", metavar="KIND", help="Only events of this kind: message, note, compaction")
+    ] = None,
+    role: Annotated[
+        str | None, typer.Option("--role", metavar="ROLE", help="Only messages of this role: user, assistant, tool")
+    ] = None,
+    tool: Annotated[
+        str | None, typer.Option("--tool", metavar="NAME", help="Only calls and results of this tool")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="WHEN", help="Only from this time on: 7d, yesterday, 2026-08-01")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="WHEN", help="Only before this time")] = None,
+    live: Annotated[bool, typer.Option("--live", help="Only what lies on a current path")] = False,
+    context: Annotated[
+        int, typer.Option("-C", "--context", metavar="N", min=0, max=CONTEXT_MAX, help="Events around each hit")
+    ] = 0,
+    count: Annotated[
+        int, typer.Option("-k", "--count", metavar="N", min=1, max=HITS_MAX, help="Hits at most")
+    ] = HITS_DEFAULT,
+    json: JsonOption = False,
+    fail_empty: Annotated[bool, typer.Option("--fail-empty", help="End with 1 where nothing was found")] = False,
+) -> int:
+    """Print the hits, the best first."""
+    now = here.now()
+    with here.open() as sessions:
+        key = None if session is None else named(sessions, session)
+        found = sessions.search(
+            " ".join(query),
+            mode=mode,
+            k=count,
+            agent=agent,
+            kind=kind,
+            role=role,
+            tool=tool,
+            since=None if since is None else moment(since, now, option="--since"),
+            until=None if until is None else moment(until, now, option="--until"),
+            branch="live" if live else "all",
+            session=None if key is None else key.id,
+            app=None if key is None else key.app,
+            user=None if key is None else key.user,
+        )
+        hits = _placed(sessions, found.hits, context)
+    if json:
+        here.terminal.json(
+            {
+                "query": " ".join(query),
+                "mode": found.mode,
+                "hits": [_hit_document(hit) for hit in hits],
+                "session_count": found.session_count,
+                "indexed_up_to": found.indexed_up_to,
+                "problems": found.problems,
+            }
+        )
+    else:
+        _print_hits(here.terminal, hits, now, has_context=context > 0)
+        here.terminal.note(f"{len(hits)} hit{'' if len(hits) == 1 else 's'} in {found.session_count} sessions.")
+    for id, problem in found.problems.items():
+        here.terminal.note(f"{id} was not searched to its end: {problem}")
+    return 1 if fail_empty and not hits else 0
+
+
+COMMAND = Command(
+    run,
+    about=(
+        "Words may stand in any order; hits that have the most of them come first. No query is an error: what makes no "
+        "sense as an operator is searched as words. Write -- before a word that begins with a hyphen. In a pipe each "
+        "hit is one line: session, seq, time (UTC), agent, kind, title, text; with -C a last column says hit or "
+        "context."
+    ),
+    examples=(
+        'playhead search "connection reset"',
+        "playhead search vacuum lock -C 1",
+        "playhead search deploy -- -staging",
+        "playhead search TimeoutError --role tool --since 7d --json | jq -r '.hits[].session'",
+    ),
+    exits=(3, 5),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A hit with the title of its session and the events around it."""
+
+    hit: Hit
+    key: SessionKey
+    title: str
+    before: list[TimelineRow]
+    after: list[TimelineRow]
+
+
+def _placed(sessions: Sessions, hits: Iterable[Hit], context: int) -> list[_Placed]:
+    """Look up what stands around each hit. Every session is opened once."""
+    opened: dict[SessionKey, tuple[Session, str]] = {}
+    placed = []
+    for hit in hits:
+        key = SessionKey(hit.app, hit.user, hit.session)
+        if key not in opened:
+            session = sessions.get(key.id, app=key.app, user=key.user)
+            opened[key] = session, session.summary().title
+        session, title = opened[key]
+        first = max(hit.seq - context, 1)
+        rows = session.timeline(after=first - 1, limit=hit.seq + context - first + 1) if context else []
+        before = [row for row in rows if row.seq < hit.seq]
+        after = [row for row in rows if row.seq > hit.seq]
+        placed.append(_Placed(hit, key, title, before, after))
+    return placed
+
+
+def _hit_document(placed: _Placed) -> dict[str, Any]:
+    return {
+        **document(placed.hit),
+        "title": placed.title,
+        "before": [document(row) for row in placed.before],
+        "after": [document(row) for row in placed.after],
+    }
+
+
+def _print_hits(terminal: Terminal, hits: Iterable[_Placed], now: float, *, has_context: bool) -> None:
+    for placed in hits:
+        if terminal.is_interactive:
+            _print_for_a_person(terminal, placed, now)
+        else:
+            _print_for_a_program(terminal, placed, has_context=has_context)
+
+
+def _print_for_a_person(terminal: Terminal, placed: _Placed, now: float) -> None:
+    hit = placed.hit
+    terminal.line(
+        Styled(str(placed.key), "cyan"),
+        "  ",
+        Styled(f"#{hit.seq}", "dim"),
+        f"  {one_line(placed.title)}  ",
+        Styled(f"{one_line(hit.agent or '')} {hit.role or hit.kind} · {age(hit.at, now)}", "dim"),
+    )
+    for row in placed.before:
+        _print_context(terminal, row)
+    terminal.line("    ", *_marked(hit.snippet.text, hit.snippet.marks, has_color=terminal.has_color))
+    for row in placed.after:
+        _print_context(terminal, row)
+
+
+def _print_context(terminal: Terminal, row: TimelineRow) -> None:
+    text = fitted(f"    #{row.seq} {one_line(row.agent or row.kind)}: {one_line(row.label)}", terminal.width)
+    terminal.line(Styled(text, "dim"))
+
+
+def _print_for_a_program(terminal: Terminal, placed: _Placed, *, has_context: bool) -> None:
+    hit = placed.hit
+    around = [*placed.before, None, *placed.after]
+    for row in around:
+        if row is None:
+            cells = [str(hit.seq), iso(hit.at), hit.agent or "", hit.kind, placed.title, hit.snippet.text]
+        else:
+            cells = [str(row.seq), iso(row.at), row.agent or "", row.kind, placed.title, row.label]
+        if has_context:
+            cells.append("hit" if row is None else "context")
+        terminal.line(tab_separated([str(placed.key), *cells]))
+
+
+def _marked(text: str, marks: Iterable[tuple[int, int]], *, has_color: bool) -> list[Piece]:
+    """Return the text in one line with its matches marked: by colour, or by « and » where there is none."""
+    pieces: list[Piece] = []
+    end = 0
+    for start, stop in marks:
+        pieces += [_folded(text[end:start]), Styled(_folded(text[start:stop]), "mark")]
+        end = stop
+    pieces.append(_folded(text[end:]))
+    return pieces if has_color else [f"«{one.text}»" if isinstance(one, Styled) else one for one in pieces]
+
+
+def _folded(text: str) -> str:
+    """Return text in one line, with the single spaces at its ends that keep it apart from what it was cut from."""
+    inner = one_line(text)
+    if not inner:
+        return " " if text else ""
+    return f"{' ' if text[0].isspace() else ''}{inner}{' ' if text[-1].isspace() else ''}"

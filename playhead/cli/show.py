@@ -1,0 +1,166 @@
+"""The `show` command: a session as a person reads it, one of its events, or its branches."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from playhead.cli.command import Command, Here, JsonOption, SessionArgument
+from playhead.cli.documents import document, session_document
+from playhead.cli.failures import Failure
+from playhead.cli.moments import iso, local
+from playhead.cli.naming import named
+from playhead.cli.page import ToolDetail, print_entries, print_heading
+from playhead.cli.table import Column
+from playhead.cli.terminal import Terminal, json_text
+from playhead.features.reading import DEFAULT_AGENT, scope_of
+from playhead.model.event import Event
+from playhead.model.parts import text_of
+from playhead.session import Session
+from playhead.views.timeline import label
+from playhead.views.transcript import Entry, transcript
+from playhead.views.turns import turns
+
+
+def run(
+    here: Here,
+    session: SessionArgument,
+    event: Annotated[
+        int | None, typer.Option("--event", metavar="SEQ", min=1, help="Only this event, whole, with its body")
+    ] = None,
+    branch: Annotated[
+        int | None, typer.Option("--branch", metavar="SEQ", min=1, help="The path that ends at this event")
+    ] = None,
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="LABEL", help="A sub-agent's run, such as coordinator/researcher:1")
+    ] = DEFAULT_AGENT,
+    tools: Annotated[ToolDetail, typer.Option("--tools", help="How much of tool calls and their results")] = "short",
+    raw: Annotated[bool, typer.Option("--raw", help="The text alone, exactly as it is stored")] = False,
+    tree: Annotated[bool, typer.Option("--tree", help="The branches, in place of the text")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Print what the options pick; the transcript of the current path where they pick nothing."""
+    if (event is not None) + (branch is not None) + tree > 1:
+        raise Failure("--event, --branch and --tree each pick something else; give one of them", code=2)
+    with here.open() as sessions:
+        key = named(sessions, session)
+        opened = sessions.get(key.id, app=key.app, user=key.user)
+        if event is not None:
+            _show_event(here.terminal, opened, opened.event(event), raw=raw, json=json)
+        elif tree:
+            _show_tree(here.terminal, opened, json=json)
+        else:
+            path = opened.path() if branch is None else opened.at(branch).path()
+            entries = transcript(path, scope=scope_of(agent))
+            _show_transcript(here.terminal, opened, path, entries, tools=tools, raw=raw, json=json)
+
+
+COMMAND = Command(
+    run,
+    about=(
+        "Without options it prints the transcript of the current path, with tool calls cut to a line. The number after "
+        "# is an event's seq, which --event, --branch and `playhead fork --at` take; `playhead rewind --to` takes the "
+        "number of a turn. --tree lists every branch by the event that it ends at."
+    ),
+    examples=(
+        "playhead show @last",
+        "playhead show @last --tools full",
+        "playhead show @last --event 2 --json",
+        "playhead show @last --tree",
+    ),
+    exits=(3, 5, 6),
+)
+
+
+def _show_transcript(
+    terminal: Terminal,
+    session: Session,
+    path: list[Event],
+    entries: list[Entry],
+    *,
+    tools: ToolDetail,
+    raw: bool,
+    json: bool,
+) -> None:
+    if json:
+        found = {"session": session_document(session), "turns": [document(turn) for turn in turns(path)]}
+        terminal.json({**found, "entries": [document(entry) for entry in entries]})
+    elif raw:
+        for entry in entries:
+            if entry.text:
+                terminal.exact(entry.text + "\n")
+    else:
+        with terminal.paged():
+            print_heading(terminal, session)
+            print_entries(terminal, entries, tools=tools, turns=turns(path))
+
+
+def _show_event(terminal: Terminal, session: Session, event: Event, *, raw: bool, json: bool) -> None:
+    if json:
+        terminal.json({"session": session_document(session), "event": document(event)})
+        return
+    if raw:
+        terminal.exact(_raw_text(event))
+        if terminal.is_interactive:
+            terminal.line()
+        return
+    facts = {
+        "event": f"#{event.seq}",
+        "id": event.id,
+        "kind": event.kind,
+        "agent": event.agent,
+        "turn": event.turn,
+        "scope": event.scope,
+        "at": f"{local(event.at)}  {iso(event.at)}",
+        "parent": f"#{event.parent}" if event.parent else None,
+    }
+    for name, value in facts.items():
+        if value is not None:
+            terminal.line(f"{name:<8}{value}")
+    terminal.line()
+    terminal.line(json_text(event.body, indent=2))
+
+
+def _show_tree(terminal: Terminal, session: Session, *, json: bool) -> None:
+    branches = session.branches()
+    if json:
+        terminal.json({"session": session_document(session), "branches": [document(branch) for branch in branches]})
+        return
+    terminal.table(
+        _TREE_COLUMNS,
+        (
+            [
+                str(branch.tip_seq),
+                "current" if branch.is_current else f"from {branch.fork_seq}",
+                str(branch.turn_count),
+                str(branch.event_count),
+                label(session.event(branch.tip_seq)),
+            ]
+            for branch in branches
+        ),
+    )
+
+
+_TREE_COLUMNS = (
+    Column("ENDS AT", is_right=True, style="cyan"),
+    Column("BRANCH"),
+    Column("TURNS", is_right=True),
+    Column("EVENTS", is_right=True),
+    Column("ENDS WITH", is_flexible=True),
+)
+
+
+def _raw_text(event: Event) -> str:
+    """Return what the event says, nothing around it: a message's text, a tool's response, else the body as JSON."""
+    body = event.body
+    if event.kind == "compaction":
+        return str(body["summary"])
+    parts = body.get("parts") or [] if event.kind == "message" else []
+    text = text_of(parts)
+    if text:
+        return text
+    responses = [part.get("response") for part in parts if part.get("type") == "tool_call_response"]
+    if responses:
+        return "\n".join(one if isinstance(one, str) else json_text(one) for one in responses)
+    return json_text(body)

@@ -1,0 +1,90 @@
+"""The `verify` command: prove that sessions are undamaged, or say what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from playhead.cli.command import Command, Here, JsonOption
+from playhead.cli.failures import Failure
+from playhead.cli.naming import all_rows, named
+from playhead.cli.table import Cell, Column
+from playhead.errors import PlayheadError
+from playhead.model.ids import SessionKey
+from playhead.session import Sessions
+
+INTEGRITY_PROBLEM = 6
+
+
+def run(
+    here: Here,
+    session: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SESSION]...", help="Named as in `show`", show_default=False),
+    ] = None,
+    all: Annotated[bool, typer.Option("--all", help="Every session of the store")] = False,
+    json: JsonOption = False,
+) -> int:
+    """Check each session and print what was found; end with 6 where anything is wrong."""
+    if all == bool(session):
+        raise Failure("name the sessions to verify, or give --all", code=2)
+    with here.open() as sessions:
+        keys = [row.key for row in all_rows(sessions)] if all else [named(sessions, one) for one in session or ()]
+        results = []
+        for index, key in enumerate(keys, start=1):
+            here.terminal.progress(f"Verifying {index} of {len(keys)}: {key}")
+            results.append(_verified(sessions, key))
+        here.terminal.end_progress()
+    ok = [one for one in results if one["ok"]]
+    if json:
+        here.terminal.json({"sessions": results, "ok_count": len(ok), "problem_count": len(results) - len(ok)})
+    else:
+        here.terminal.table(_COLUMNS, (row for one in results for row in _rows(one)))
+        here.terminal.note(f"{len(ok)} of {len(results)} sessions are whole.")
+    return 0 if len(ok) == len(results) else INTEGRITY_PROBLEM
+
+
+COMMAND = Command(
+    run,
+    about=(
+        "Checks the hash chain, that parents lead back to the first event, and that a full replay gives what the "
+        "snapshots say. A row is printed for every problem, and one for every session without any."
+    ),
+    examples=(
+        "playhead verify @last",
+        "playhead verify --all",
+        "playhead verify --all --json | jq '.sessions[] | select(.ok | not)'",
+    ),
+    exits=(3, 5, 6),
+)
+
+_COLUMNS = (
+    Column("ID", style="cyan"),
+    Column("STATE"),
+    Column("EVENTS", is_right=True),
+    Column("SNAPSHOTS", is_right=True),
+    Column("PROBLEM", is_flexible=True),
+)
+
+_NOT_COUNTED = {"event_count": None, "redacted_count": None, "snapshot_count": None, "head_hash": None}
+
+
+def _verified(sessions: Sessions, key: SessionKey) -> dict[str, Any]:
+    """Return what `--json` says of one session. One that cannot be opened is a problem, not the end of the check."""
+    found: dict[str, Any] = {"id": key.id, "app": key.app, "user": key.user}
+    try:
+        verified = sessions.verify(key.id, app=key.app, user=key.user)
+    except PlayheadError as error:
+        return {**found, "ok": False, "problems": [str(error)], **_NOT_COUNTED}
+    counted = {name: getattr(verified, name) for name in _NOT_COUNTED}
+    return {**found, "ok": verified.ok, "problems": list(verified.problems), **counted}
+
+
+def _rows(result: dict[str, Any]) -> Iterator[list[Cell | str]]:
+    key = SessionKey(result["app"], result["user"], result["id"])
+    counts = ["" if one is None else str(one) for one in (result["event_count"], result["snapshot_count"])]
+    state = Cell("whole", "whole", style="green") if result["ok"] else Cell("damaged", "damaged", style="red")
+    for problem in result["problems"] or [""]:
+        yield [str(key), state, *counts, problem]

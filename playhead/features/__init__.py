@@ -1,0 +1,1 @@
+"""Verbs on a session, one file each."""

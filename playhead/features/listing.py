@@ -1,0 +1,160 @@
+"""Listing: the sessions of a store, newest first, filtered, a page at a time."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from playhead.errors import InvalidName, PlayheadError
+from playhead.features.live import Clock, Entropy, Live
+from playhead.model.ids import SessionKey
+from playhead.stores.base import ROWS_PAGE_MAX, SessionRow, Store
+from playhead.views.summary import Summary
+
+T = TypeVar("T")
+
+PAGE_MAX = 1_000
+"""Most items of one page."""
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """One session of a list. summary is None where it cannot be read; then `problem` says why."""
+
+    key: SessionKey
+    summary: Summary | None
+    problem: str | None = None
+    size_bytes: int | None = None
+
+    @property
+    def id(self) -> str:
+        return self.key.id
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True):
+    """Items, the cursor that asks for those after them (None on the last page), and how many there are in all."""
+
+    items: list[T]
+    next_cursor: str | None
+    total: int
+
+
+def list_sessions(
+    store: Store,
+    *,
+    app: str | None,
+    user: str | None,
+    query: str | None,
+    status: str | None,
+    agent: str | None,
+    cwd: str | None,
+    sort: str,
+    limit: int,
+    cursor: str | None,
+    clock: Clock,
+    entropy: Entropy,
+) -> Page[Listed]:
+    """Return a page. Raises `InvalidName` for an unknown sort or a cursor that no page gave."""
+    if sort not in _SORTS:
+        raise InvalidName(f"sort must be one of {', '.join(_SORTS)}, not {sort!r}")
+    order = _SORTS[sort]
+    rows = [_listed(store, row, clock, entropy) for row in _all_rows(store, app, user)]
+    wanted = [row for row in rows if _matches(row, query=query, status=status, agent=agent, cwd=cwd)]
+    ordered = sorted(wanted, key=order)
+    start = 0
+    if cursor is not None:
+        place = _decoded(cursor, sort)
+        start = next((index for index, row in enumerate(ordered) if order(row) > place), len(ordered))
+    limit = max(1, min(limit, PAGE_MAX))
+    items = ordered[start : start + limit]
+    is_last = start + limit >= len(ordered)
+    return Page(items=items, next_cursor=None if is_last else _encoded(order(items[-1]), sort), total=len(ordered))
+
+
+def newest_key(store: Store) -> SessionKey | None:
+    """Return the session whose last event is the newest, or None in an empty store."""
+    rows = [row for row in _all_rows(store, None, None) if row.problem is None]
+    return max(rows, key=lambda row: (row.at, row.key)).key if rows else None
+
+
+def _all_rows(store: Store, app: str | None, user: str | None) -> Iterator[SessionRow]:
+    after: SessionKey | None = None
+    while page := store.sessions(app=app, user=user, after=after, limit=ROWS_PAGE_MAX):
+        yield from page
+        after = page[-1].key
+        if len(page) < ROWS_PAGE_MAX:
+            return
+
+
+def _listed(store: Store, row: SessionRow, clock: Clock, entropy: Entropy) -> Listed:
+    """Return the row; a saved one that is behind the log is worked out again from the session's tail, and kept."""
+    if row.problem is not None:
+        return Listed(row.key, None, row.problem, row.size_bytes)
+    if row.summary is not None and row.summary_seq == row.seq:
+        with contextlib.suppress(msgspec.DecodeError):
+            return Listed(row.key, msgspec.json.decode(row.summary, type=Summary), None, row.size_bytes)
+    try:
+        live = Live(store, row.key, clock=clock, entropy=entropy)
+        found = live.summary()
+        with contextlib.suppress(PlayheadError):  # A store that cannot be written still lists.
+            store.save_summary(row.key, found.seq, msgspec.json.encode(found).decode())
+        return Listed(row.key, found, None, row.size_bytes)
+    except PlayheadError as error:
+        return Listed(row.key, None, str(error), row.size_bytes)
+
+
+def _matches(row: Listed, *, query: str | None, status: str | None, agent: str | None, cwd: str | None) -> bool:
+    summary = row.summary
+    if summary is None:
+        return status in (None, "unreadable") and agent is None and cwd is None and not query
+    if status is not None and summary.status != status:
+        return False
+    if agent is not None and agent not in summary.agents:
+        return False
+    if cwd is not None and summary.cwd != cwd:
+        return False
+    haystack = "\n".join(
+        (summary.title, summary.preview, *summary.agents, *summary.labels, summary.cwd or "")
+    ).casefold()
+    return not query or all(word in haystack for word in query.casefold().split())
+
+
+Place = tuple[Any, ...]
+
+
+def _newest_first(field: str) -> Callable[[Listed], Place]:
+    def place(row: Listed) -> Place:
+        at = getattr(row.summary, field) if row.summary else 0.0
+        return (-at, row.key.app, row.key.user, row.key.id)
+
+    return place
+
+
+def _by_title(row: Listed) -> Place:
+    title = row.summary.title if row.summary else "\U0010ffff"
+    return (title.casefold(), row.key.app, row.key.user, row.key.id)
+
+
+_SORTS: dict[str, Callable[[Listed], Place]] = {
+    "last_active": _newest_first("last_active_at"),
+    "created": _newest_first("created_at"),
+    "title": _by_title,
+}
+
+
+def _encoded(place: Place, sort: str) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode([sort, *place])).decode().rstrip("=")
+
+
+def _decoded(cursor: str, sort: str) -> Place:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        cursor_sort, *place = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=list[Any])
+    except (ValueError, TypeError) as error:
+        raise InvalidName("this cursor comes from no list of sessions; ask without one") from error
+    if cursor_sort != sort or len(place) != 4:
+        raise InvalidName("this cursor belongs to a list in another order; ask without one")
+    return tuple(place)

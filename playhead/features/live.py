@@ -1,0 +1,183 @@
+"""A session as a program holds it: where its log ends and the live fold, kept in step with every append."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from playhead.errors import StaleWriter
+from playhead.model import path as paths, snapshot as snapshots
+from playhead.model.event import Draft, Event, is_fact
+from playhead.model.ids import SessionKey, time_ordered_id
+from playhead.model.path import Ranges
+from playhead.model.snapshot import Snapshot
+from playhead.stores.base import EVENTS_PAGE_MAX, Store
+from playhead.views.facts import Facts, facts
+from playhead.views.fold import Fold, references
+from playhead.views.summary import Summary, summary, wanted_seqs
+
+Clock = Callable[[], float]
+Entropy = Callable[[int], bytes]
+
+FACT_RETRIES_MAX = 20
+"""A fact does not depend on what came before it, so a stale append of one is read again and retried so often."""
+
+
+class Position(msgspec.Struct, frozen=True):
+    """A fold at a head, and the chain of snapshots that it was read from ([] where the whole path was replayed)."""
+
+    fold: Fold
+    chain: list[Snapshot]
+
+
+def position_at(store: Store, key: SessionKey, head: int) -> Position:
+    """Return the fold of the path that ends at `head`.
+
+    Reads the newest snapshot on that path and the events after it: the cost of the tail, whatever the history's length.
+    """
+    chain, tail = store.tail(key, head)
+    ids = references(tail)
+    fold = Fold(snapshots.restore(chain)).apply_all(tail, store.seq_of(key, ids) if ids else {})
+    return Position(fold=fold, chain=chain)
+
+
+def events_at(store: Store, key: SessionKey, positions: Ranges) -> list[Event]:
+    """Return the events at these positions; [] reads nothing."""
+    return store.events_at(key, positions) if positions else []
+
+
+def all_events(store: Store, key: SessionKey, *, after: int = 0) -> Iterable[Event]:
+    """Yield every event after a seq, in order, a page at a time."""
+    while page := store.events(key, after=after):
+        yield from page
+        after = page[-1].seq
+        if len(page) < EVENTS_PAGE_MAX:
+            return
+
+
+class Live:
+    """One session, open. Thread-safe: verbs of several threads take turns.
+
+    seq is the revision that this object knows; an append is compared against it. fence, where set, is that of the lease
+    which this object's turn holds.
+    """
+
+    def __init__(self, store: Store, key: SessionKey, *, clock: Clock, entropy: Entropy) -> None:
+        self.store = store
+        self.key = key
+        self.clock = clock
+        self.entropy = entropy
+        self.lock = threading.RLock()
+        self.fence: int | None = None
+        tip = store.tip(key)
+        self.seq, self.head, self.last_at = tip.seq, tip.head, tip.at
+        self._position = position_at(store, key, tip.head)
+
+    @property
+    def fold(self) -> Fold:
+        return self._position.fold
+
+    # Writing.
+
+    def draft(
+        self,
+        kind: str,
+        body: dict[str, Any],
+        *,
+        agent: str | None = None,
+        turn: str | None = None,
+        scope: str | None = None,
+        id: str | None = None,
+        at: float | None = None,
+        parent: int | None = None,
+    ) -> Draft:
+        """Return a draft with an id and a time, where none are given."""
+        now = self.clock() if at is None else at
+        return Draft(kind, body, id or self.new_id(now), now, agent, turn, scope, parent)
+
+    def new_id(self, now: float | None = None) -> str:
+        return time_ordered_id(self.clock() if now is None else now, self.entropy(6))
+
+    def append(self, drafts: Sequence[Draft]) -> list[Event]:
+        """Append and take the events into the fold. Durable on return; one transaction for all of them."""
+        with self.lock:
+            events = self.store.append(self.key, drafts, expected_seq=self.seq, fence=self.fence)
+            self._take_in(events)
+            return events
+
+    def append_fact(self, draft: Draft) -> Event:
+        """Append a fact, whatever others appended meanwhile."""
+        with self.lock:
+            for _ in range(FACT_RETRIES_MAX):
+                try:
+                    return self.append([draft])[0]
+                except StaleWriter:
+                    self.refresh()
+            return self.append([draft])[0]
+
+    def move_head(self, to: Event, *, why: str) -> Event:
+        """Append the `head_moved` that places the head at `to`."""
+        with self.lock:
+            body = {"to": to.id, "why": why}
+            return self.append([self.draft("head_moved", body, parent=to.seq)])[0]
+
+    def refresh(self) -> None:
+        """Take in what others appended since this object last looked."""
+        with self.lock:
+            tip = self.store.tip(self.key)
+            if tip.seq > self.seq:
+                self.seq, self.last_at = tip.seq, tip.at
+                if tip.head != self.head:
+                    self._go_to(tip.head)
+
+    def _take_in(self, events: Sequence[Event]) -> None:
+        events = [event for event in events if event.seq > self.seq]  # A retry brings back what is known.
+        if not events:
+            return
+        self.seq, self.last_at = events[-1].seq, events[-1].at
+        moved = any(event.kind == "head_moved" for event in events)
+        if moved or any(
+            not is_fact(e.kind, e.body) and e.parent > self.head and e.parent < events[0].seq for e in events
+        ):
+            last = events[-1]
+            self._go_to(last.parent if is_fact(last.kind, last.body) else last.seq)
+            return
+        ids = references(events)
+        self.fold.apply_all(events, self.store.seq_of(self.key, ids) if ids else {})
+        self.head = self.fold.head
+
+    def _go_to(self, head: int) -> None:
+        self.head = head
+        self._position = position_at(self.store, self.key, head)
+
+    # Caches.
+
+    def save_snapshot(self) -> None:
+        """Save the fold at the head, as a change to the last snapshot on the path where there is one."""
+        with self.lock:
+            fold, chain = self.fold, self._position.chain
+            if chain and chain[-1].seq == fold.head:
+                return
+            saved = snapshots.next_snapshot(chain, fold.slots, seq=fold.head)
+            self.store.save_snapshot(self.key, saved)
+            self._position = Position(fold=fold, chain=snapshots.extended(chain, saved))
+
+    def save_summary(self) -> Summary:
+        """Save and return the listing row."""
+        with self.lock:
+            row = self.summary()
+            self.store.save_summary(self.key, row.seq, msgspec.json.encode(row).decode())
+            return row
+
+    # Reading.
+
+    def facts(self, *, until: int | None = None) -> Facts:
+        return facts(self.store.facts(self.key, until=until))
+
+    def summary(self) -> Summary:
+        wanted = paths.of_seqs(wanted_seqs(self.fold))
+        events = {event.seq: event for event in events_at(self.store, self.key, wanted)}
+        return summary(self.fold, self.facts(), events, seq=self.seq, last_at=self.last_at)

@@ -1,0 +1,57 @@
+"""State of the scopes `user` and `app`: shared by sessions, kept in the store log, written through a session's fact.
+
+The session's event commits first. Should the process die before the store log has it, opening the session to resume it
+puts it there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from playhead.model.event import SHARED_SCOPES, Event
+from playhead.model.ids import SessionKey
+from playhead.stores.base import Store
+
+
+def shared_state(store: Store, key: SessionKey) -> dict[str, dict[str, Any]]:
+    """Return {`user`: values, `app`: values} that hold for a session now; a scope without values is left out."""
+    found: dict[str, dict[str, Any]] = {}
+    for scope in sorted(SHARED_SCOPES):
+        notes = store.notes.all(_topic(key, scope))
+        values = {name: body["value"] for name, body in notes.items() if "value" in body}
+        if values:
+            found[scope] = values
+    return found
+
+
+def publish(store: Store, key: SessionKey, event: Event) -> None:
+    """Put what a fact says of shared state into the store log. Doing it again changes nothing."""
+    for scope in SHARED_SCOPES:
+        for name, value in (event.body.get("delta") or {}).get(scope, {}).items():
+            _put(store, key, scope, name, {"value": value}, event)
+        for name in (event.body.get("removed") or {}).get(scope, ()):
+            _put(store, key, scope, name, {}, event)
+
+
+def republish(store: Store, key: SessionKey) -> None:
+    """Put what the store log misses of a session's facts there, unless something newer holds."""
+    for event in store.facts(key):
+        if event.kind != "state_changed":
+            continue
+        for scope in SHARED_SCOPES:
+            names = [*(event.body.get("delta") or {}).get(scope, {}), *(event.body.get("removed") or {}).get(scope, ())]
+            current = [store.notes.get(_topic(key, scope), name) or {} for name in names]
+            if names and all(note.get("at", 0.0) < event.at for note in current):
+                publish(store, key, event)
+
+
+def _topic(key: SessionKey, scope: str) -> str:
+    owner = [key.app, key.user] if scope == "user" else [key.app]
+    return f"state:{scope}:{msgspec.json.encode(owner).decode()}"
+
+
+def _put(store: Store, key: SessionKey, scope: str, name: str, body: dict[str, Any], event: Event) -> None:
+    id = f"{key.app}\n{key.user}\n{key.id}\n{event.id}\n{scope}\n{name}"
+    store.notes.put(_topic(key, scope), name, body | {"at": event.at}, id=id.replace("\0", ""), at=event.at)

@@ -1,0 +1,269 @@
+"""Claude Code sessions: where their files lie, and each session with its sub-agents as events.
+
+A session is `<uuid>.jsonl` in a project folder. Its sub-agents have files of their own in `<uuid>/subagents/`, or, in
+older versions, beside it. Nothing is read from the folder's name, which is ambiguous: the working directory is in the
+records. Files are opened for reading only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from playhead.errors import ImportFailed
+from playhead.formats.claude_code_blocks import mapping, text
+from playhead.formats.claude_code_ids import clean
+from playhead.formats.claude_code_records import restore_record
+from playhead.formats.claude_code_thread import MEMORY_VERSION, Memory, Run, Thread
+from playhead.formats.imported import ImportedSession, Skipped, SourcePosition
+from playhead.formats.jsonlines import JsonLines, Place, Record
+
+__all__ = ["ORIGIN", "Source", "default_root", "discover", "read", "restore_record"]
+
+ORIGIN = "claude-code"
+
+SKIPPED_MAX = 1000
+"""Skipped stretches that a report lists; `counts.skipped` has them all."""
+
+SIDECAR_BYTES_MAX = 64 * 1024
+"""Largest sidecar of a sub-agent that is read."""
+
+_uuid = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_TYPES_WITHOUT_SESSION = frozenset({"summary", "file-history-snapshot", "file-history-delta"})
+
+Change = Literal["none", "grown", "other"]
+
+
+class Source(msgspec.Struct, frozen=True):
+    """The files of one session: its own, and those of its sub-agents."""
+
+    path: Path
+    agents: tuple[Path, ...] = ()
+
+
+def default_root(environment: Mapping[str, str], home: Path) -> Path:
+    """Return the folder that Claude Code keeps its projects in, given the environment and the home directory."""
+    return Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
+
+
+def discover(root: Path) -> list[Source]:
+    """Return the sessions under `root`, in the order of their paths; [] where there are none.
+
+    root: a `.claude` folder, its `projects` folder, one project's folder, or one session file of any name. Raises
+    `ImportFailed` where there is no such file or folder, or it is the file of a sub-agent.
+    """
+    if root.is_file():
+        if root.stem.startswith("agent-"):
+            raise ImportFailed(f"{root} is the file of a sub-agent; import the session that it belongs to")
+        return [Source(root, _agent_files(root, _old_agents(root.parent)))]
+    if not root.is_dir():
+        raise ImportFailed(f"there is no file or folder {root}")
+    projects = root / "projects"
+    top = projects if projects.is_dir() else root
+    found: list[Source] = []
+    for folder in (top, *sorted(path for path in top.iterdir() if path.is_dir())):
+        sessions = [path for path in _entries(folder) if path.suffix == ".jsonl" and _uuid.fullmatch(path.stem)]
+        if sessions:
+            old = _old_agents(folder)
+            found.extend(Source(path, _agent_files(path, old)) for path in sessions if not _is_side_file(path))
+    return found
+
+
+def read(source: Source, position: Mapping[str, SourcePosition] | None = None) -> ImportedSession | None:
+    """Return what a session's files hold beyond `position`, or None where that is nothing.
+
+    position: file name to how far it was read, as `ImportedSession.positions` gave it. Where the files only grew, the
+    events are those that came since; where one was shortened or changed, they are all of them again, under the same
+    ids. None is also the answer for a first read that finds neither a message nor a title: the program leaves such
+    files behind when it is opened and closed.
+
+    Raises `ImportFailed` where the session's file cannot be opened or holds no record; a damaged record never does.
+    """
+    known = dict(position or {})
+    try:
+        changes = {path: _change(path, known.get(str(path))) for path in (source.path, *source.agents)}
+    except OSError as error:
+        raise ImportFailed(f"{error.filename} cannot be read: {error.strerror}") from error
+    memory = _memory(known.get(str(source.path)))
+    if memory is None or "other" in changes.values():
+        known, memory = {}, Memory()
+    elif set(changes.values()) == {"none"}:
+        return None
+    files = _Files(known)
+    runs = [run for path in source.agents if (run := files.run(path)) is not None]
+    thread = Thread(memory, runs)
+    for record in files.records(source.path):
+        thread.add(record)
+    thread.finish(file_at=files.positions[str(source.path)].mtime_ns / 1e9)
+    if not known and not thread.census.counts.records:
+        raise ImportFailed(f"{source.path} holds no record of Claude Code")
+    if not known and memory.facts.title is None and not any(event.kind == "message" for event in thread.events):
+        return None
+    return _session(source, memory, thread, files)
+
+
+def _session(source: Source, memory: Memory, thread: Thread, files: _Files) -> ImportedSession:
+    counts = thread.census.counts
+    counts.skipped = files.skipped_count
+    main = files.positions[str(source.path)]
+    carry = main.carry | {"memory": thread.carry()}
+    files.positions[str(source.path)] = msgspec.structs.replace(main, carry=carry)
+    started: dict[str, Any] = {"origin": ORIGIN, "source": source.path.name, "config": dict(memory.facts.config)}
+    if memory.facts.cwd is not None:
+        started["cwd"] = memory.facts.cwd
+    return ImportedSession(
+        id=f"{ORIGIN}.{source.path.stem}",
+        at=memory.first_at or main.mtime_ns / 1e9,
+        started=started,
+        events=thread.events,
+        title=memory.facts.title,
+        labels=(memory.facts.tag,) if memory.facts.tag else (),
+        counts=counts,
+        skipped=files.skipped,
+        warnings=thread.warnings(),
+        positions=files.positions,
+    )
+
+
+class _Files:
+    """Reads a session's files on from where they were left, and gathers the reports."""
+
+    def __init__(self, known: Mapping[str, SourcePosition]) -> None:
+        self._known = known
+        self.positions: dict[str, SourcePosition] = dict(known)
+        self.skipped: list[Skipped] = []
+        self.skipped_count = 0
+
+    def records(self, path: Path) -> Iterator[Record]:
+        """Yield the records that follow the known position, and note the new one at the end."""
+        name = str(path)
+        place = _place(self._known.get(name))
+        try:
+            with path.open("rb") as stream:
+                status = os.fstat(stream.fileno())
+                stream.seek(place.offset)
+                lines = JsonLines(stream, name, place=place, is_record=_is_record)
+                for item in lines:
+                    if isinstance(item, Record):
+                        yield item
+                    else:
+                        self._report(item)
+        except OSError as error:
+            raise ImportFailed(f"{path} cannot be read: {error.strerror}") from error
+        read = lines.place
+        carry = {"line": read.line, "last_length": read.last_length}
+        self.positions[name] = SourcePosition(status.st_size, status.st_mtime_ns, read.offset, read.last_hash, carry)
+
+    def run(self, path: Path) -> Run | None:
+        """Return what is new in a sub-agent's file, or None where it cannot be read; that is reported."""
+        try:
+            records = list(self.records(path))
+        except ImportFailed as error:
+            self._report(Skipped(str(path), 1, 0, 0, str(error)))
+            return None
+        agent_id = clean(path.stem.removeprefix("agent-")) or path.stem
+        return Run(agent_id, records, clean(_sidecar(path).get("toolUseId")))
+
+    def _report(self, skipped: Skipped) -> None:
+        self.skipped_count += 1
+        if len(self.skipped) < SKIPPED_MAX:
+            self.skipped.append(skipped)
+
+
+def _change(path: Path, known: SourcePosition | None) -> Change:
+    """Return what happened to a file since it was read: nothing, more at its end, or something else."""
+    if known is None:
+        return "grown"
+    status = path.stat()
+    if (status.st_size, status.st_mtime_ns) == (known.size, known.mtime_ns):
+        return "none"
+    place = _place(known)
+    if status.st_size < place.offset:
+        return "other"
+    with path.open("rb") as stream:
+        stream.seek(place.offset - place.last_length)
+        last = stream.read(place.last_length)
+    if place.last_length and hashlib.sha256(last).hexdigest() != place.last_hash:
+        return "other"
+    return "none" if status.st_size == known.size else "grown"
+
+
+def _place(known: SourcePosition | None) -> Place:
+    if known is None:
+        return Place()
+    line, length = known.carry.get("line"), known.carry.get("last_length")
+    if not isinstance(line, int) or not isinstance(length, int) or not 0 <= length <= known.offset:
+        return Place()
+    return Place(known.offset, line, length, known.last_line)
+
+
+def _memory(known: SourcePosition | None) -> Memory | None:
+    """Return the memory of an earlier read, or None where there is none that this version understands."""
+    try:
+        memory = msgspec.convert((known.carry if known else {}).get("memory"), Memory)
+    except msgspec.ValidationError:
+        return None
+    return memory if memory.version == MEMORY_VERSION else None
+
+
+def _is_record(value: dict[str, Any]) -> bool:
+    """Return True for an object behind torn text that is a record by itself, and no piece of the torn one."""
+    return text(value.get("type")) is not None and ("sessionId" in value or value["type"] in _TYPES_WITHOUT_SESSION)
+
+
+# Where files lie.
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_file())
+    except OSError:
+        # A folder that may not be listed holds no session for this person; the others are still found.
+        return []
+
+
+def _agent_files(session: Path, old: Mapping[str, list[Path]]) -> tuple[Path, ...]:
+    """Return the files of a session's sub-agents, new place and old, in the order of their paths."""
+    folder = session.parent / session.stem / "subagents"
+    new = sorted(path for path in folder.rglob("agent-*.jsonl") if path.is_file()) if folder.is_dir() else []
+    return (*new, *old.get(session.stem, ()))
+
+
+def _old_agents(folder: Path) -> dict[str, list[Path]]:
+    """Return the sub-agents' files that lie beside the sessions: id of their session to files."""
+    found: dict[str, list[Path]] = {}
+    for path in _entries(folder):
+        if path.suffix == ".jsonl" and path.stem.startswith("agent-"):
+            if session := text(_first_record(path).get("sessionId")):
+                found.setdefault(session, []).append(path)
+    return found
+
+
+def _is_side_file(path: Path) -> bool:
+    """Return True for a file that begins with a sidechain: a sub-agent's, under a session's name."""
+    return _first_record(path).get("isSidechain") is True
+
+
+def _first_record(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as stream:
+            items: Iterable[Record | Skipped] = JsonLines(stream, str(path))
+            return next((item.value for item in items if isinstance(item, Record)), {})
+    except OSError:
+        return {}
+
+
+def _sidecar(path: Path) -> dict[str, Any]:
+    """Return what `agent-<id>.meta.json` says of a sub-agent, {} where it is absent or unreadable."""
+    try:
+        with path.with_suffix(".meta.json").open("rb") as stream:
+            return mapping(json.loads(stream.read(SIDECAR_BYTES_MAX)))
+    except (OSError, ValueError, RecursionError):
+        return {}

@@ -1,0 +1,1 @@
+"""What a session is: pure values, with no clock, randomness, disk or network."""

@@ -1,0 +1,282 @@
+"""Finding: a question to the best hits, over one session or all, never stale without saying so."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from playhead.errors import InvalidName, PlayheadError
+from playhead.model import path as paths
+from playhead.model.event import Event
+from playhead.model.ids import SessionKey
+from playhead.search.indexer import bring_up_to_date, searchable_text
+from playhead.search.query import Query, fts5_match, highlight, parse
+from playhead.search.snippet import Snippet
+from playhead.stores.base import ROWS_PAGE_MAX, Store, TextFilter, TextMatch
+from playhead.views.timeline import is_error
+
+MODES = ("auto", "fts")
+"""Ways to search. `auto` takes part in all that there are; today that is the full text."""
+
+HITS_MAX = 1_000
+SNIPPET_CHARS = 200
+CANDIDATES_MAX = 4_000
+"""So many matches are looked at for filters that the index cannot apply, at the most."""
+SCAN_EVENTS_MAX = 20_000
+"""A question of filters alone reads so many of each session's newest events, at the most."""
+
+LivePath = Callable[[SessionKey], paths.Ranges]
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """One event that answers. score: larger is better, comparable within one answer. snippet: the stored text around
+    the matches. is_live: it lies on its session's current path."""
+
+    session: str
+    app: str
+    user: str
+    seq: int
+    event_id: str
+    turn: str | None
+    agent: str | None
+    kind: str
+    role: str | None
+    tool: str | None
+    at: float
+    score: float
+    snippet: Snippet
+    is_live: bool
+
+
+class Found(msgspec.Struct, frozen=True):
+    """An answer. mode: the channels that took part. indexed_up_to: session id to the seq up to which it was searched,
+    for the sessions of the hits. problems: sessions that could not be searched or not up to their end, and why."""
+
+    query: str
+    mode: str
+    hits: list[Hit]
+    session_count: int
+    indexed_up_to: dict[str, int]
+    problems: dict[str, str]
+
+
+def find(
+    store: Store,
+    typed: str,
+    *,
+    keys: Sequence[SessionKey] | None,
+    app: str | None = None,
+    user: str | None = None,
+    mode: str = "auto",
+    agent: str | None = None,
+    kind: str | None = None,
+    role: str | None = None,
+    tool: str | None = None,
+    turn: str | None = None,
+    since: float | None = None,
+    until: float | None = None,
+    branch: str = "all",
+    k: int = 20,
+    now: float,
+    live_path: LivePath,
+) -> Found:
+    """Return the `k` best hits, best first. Never raises for a question, whatever it says.
+
+    live_path: gives the ranges of a session's current path. Hits in a fork's copied beginning are left out where the
+    parent's own event is among the hits.
+    """
+    if mode not in MODES:
+        raise InvalidName(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
+    if branch not in ("all", "live"):
+        raise InvalidName(f"branch must be 'all' or 'live', not {branch!r}")
+    query = parse(typed, now=datetime.fromtimestamp(now, UTC))
+    filters = query.filters
+    wanted = _sessions(store, app=app, user=user) if keys is None else list(keys)
+    if filters.sessions:
+        wanted = [key for key in wanted if key.id in filters.sessions]
+    end, problems = _bring_all_up_to_date(store, wanted)
+    where = TextFilter(
+        agents=_both(agent, filters.agents),
+        kinds=_both(kind, filters.kinds),
+        turns=_both(turn, filters.turns),
+        since=_latest(since, filters.since),
+        until=_earliest(until, filters.until),
+    )
+    check = _Check(
+        roles=_both(role, filters.roles),
+        tools=_both(tool, filters.tools),
+        is_live="live" in (branch, *filters.flags, *filters.branches),
+        is_error="error" in filters.flags,
+        live_path=live_path,
+    )
+    k = max(0, min(k, HITS_MAX))
+    candidates = _candidates(store, query, list(end), where, k, check)
+    hits = _without_copies(store, [_hit(match, event, query, check) for match, event in candidates])
+    return Found(
+        query=typed,
+        mode="fts",
+        hits=hits[:k],
+        session_count=len(end),
+        indexed_up_to={hit.session: end[_key(hit)] for hit in hits[:k]},
+        problems=problems,
+    )
+
+
+class _Check(msgspec.Struct, frozen=True):
+    """What the index cannot tell, and is tested on the event itself."""
+
+    roles: tuple[str, ...]
+    tools: tuple[str, ...]
+    is_live: bool
+    is_error: bool
+    live_path: LivePath
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.roles or self.tools or self.is_live or self.is_error)
+
+    def allows(self, key: SessionKey, event: Event) -> bool:
+        if self.roles and event.body.get("role") not in self.roles:
+            return False
+        if self.tools and not set(_tools(event)) & set(self.tools):
+            return False
+        if self.is_error and not is_error(event):
+            return False
+        return not self.is_live or paths.contains(self.live_path(key), event.seq)
+
+
+def _candidates(
+    store: Store, query: Query, keys: Sequence[SessionKey], where: TextFilter, k: int, check: _Check
+) -> list[tuple[TextMatch, Event]]:
+    """Return matches with their events, best first, widening until there are enough that pass the check."""
+    if k == 0 or not keys:
+        return []
+    expression = fts5_match(query)
+    if expression is None:
+        return _newest(store, keys, where, k, check) if where != TextFilter() or check.is_needed else []
+    limit = k * 2 if not check.is_needed else k * 8
+    while True:
+        matches = store.text.match(expression, keys=keys, where=where, limit=limit)
+        found = []
+        for match in matches:
+            event = store.events_at(match.key, [[match.seq, match.seq]])[0]
+            if check.allows(match.key, event):
+                found.append((match, event))
+        if len(found) >= k or len(matches) < limit or limit >= CANDIDATES_MAX:
+            return found
+        limit = min(limit * 4, CANDIDATES_MAX)
+
+
+def _newest(
+    store: Store, keys: Sequence[SessionKey], where: TextFilter, k: int, check: _Check
+) -> list[tuple[TextMatch, Event]]:
+    """Answer a question of filters alone: the newest events that pass them."""
+    found: list[tuple[TextMatch, Event]] = []
+    for key in keys:
+        before: int | None = None
+        read = kept = 0
+        while read < SCAN_EVENTS_MAX and kept < k:
+            page = store.events(key, until=before, kinds=where.kinds or None, newest_first=True)
+            for event in page:
+                if _in(where, event) and searchable_text(event) and check.allows(key, event):
+                    found.append((TextMatch(key, event.seq, 0.0), event))
+                    kept += 1
+            read += len(page)
+            if not page or page[-1].seq == 1:
+                break
+            before = page[-1].seq - 1
+    return sorted(found, key=lambda one: -one[1].at)[: k * 2]
+
+
+def _in(where: TextFilter, event: Event) -> bool:
+    return (
+        (not where.agents or event.agent in where.agents)
+        and (not where.turns or event.turn in where.turns)
+        and (where.since is None or event.at >= where.since)
+        and (where.until is None or event.at < where.until)
+    )
+
+
+def _hit(match: TextMatch, event: Event, query: Query, check: _Check) -> Hit:
+    return Hit(
+        session=match.key.id,
+        app=match.key.app,
+        user=match.key.user,
+        seq=event.seq,
+        event_id=event.id,
+        turn=event.turn,
+        agent=event.agent,
+        kind=event.kind,
+        role=event.body.get("role"),
+        tool=next(_tools(event), None),
+        at=event.at,
+        score=match.score,
+        snippet=highlight(searchable_text(event), query, SNIPPET_CHARS),
+        is_live=paths.contains(check.live_path(match.key), event.seq),
+    )
+
+
+def _without_copies(store: Store, hits: Sequence[Hit]) -> list[Hit]:
+    """Leave out a fork's copy of an event where the event itself is there too (copies keep their ids)."""
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        other = first.setdefault(hit.event_id, hit)
+        if other is not hit and _is_fork(store, _key(other)) and not _is_fork(store, _key(hit)):
+            first[hit.event_id] = hit
+    kept = {id(hit) for hit in first.values()}
+    return [hit for hit in hits if id(hit) in kept]
+
+
+def _is_fork(store: Store, key: SessionKey) -> bool:
+    return "forked_from" in store.events_at(key, [[1, 1]])[0].body
+
+
+def _sessions(store: Store, *, app: str | None, user: str | None) -> list[SessionKey]:
+    keys: list[SessionKey] = []
+    while page := store.sessions(app=app, user=user, after=keys[-1] if keys else None, limit=ROWS_PAGE_MAX):
+        keys.extend(row.key for row in page)
+        if len(page) < ROWS_PAGE_MAX:
+            break
+    return keys
+
+
+def _bring_all_up_to_date(store: Store, keys: Sequence[SessionKey]) -> tuple[dict[SessionKey, int], dict[str, str]]:
+    """Index what is missing. A session that cannot be read, or not be written, is searched as far as it goes."""
+    end: dict[SessionKey, int] = {}
+    problems: dict[str, str] = {}
+    for key in keys:
+        try:
+            end[key] = bring_up_to_date(store, key)
+        except PlayheadError as error:
+            problems[key.id] = str(error)
+            with contextlib.suppress(PlayheadError):
+                end[key] = store.text.indexed_seq(key)
+    return end, problems
+
+
+def _tools(event: Event) -> Iterator[str]:
+    for part in event.body.get("parts") or ():
+        if isinstance(part, dict) and part.get("type") in ("tool_call", "tool_call_response") and part.get("name"):
+            yield str(part["name"])
+
+
+def _key(hit: Hit) -> SessionKey:
+    return SessionKey(hit.app, hit.user, hit.session)
+
+
+def _both(given: str | None, typed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what satisfies the argument and what was typed; a value that can match nothing where they exclude it."""
+    if given is None:
+        return typed
+    return (given,) if not typed or given in typed else ("\0",)
+
+
+def _latest(one: float | None, other: float | None) -> float | None:
+    return one if other is None else other if one is None else max(one, other)
+
+
+def _earliest(one: float | None, other: float | None) -> float | None:
+    return one if other is None else other if one is None else min(one, other)

@@ -1,0 +1,1 @@
+"""Where sessions live: the only SQL and the only database drivers."""

@@ -1,0 +1,108 @@
+"""Files, safely: private modes, whole or not at all, and the system's errors in Playhead's words."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from playhead.errors import StoreFull, StoreReadOnly, StoreUnavailable
+
+
+def place_file(path: Path, content: bytes, *, durable: bool) -> bool:
+    """Write a new file whole, mode 0600, or return False where the name is taken.
+
+    It is written under another name and linked into place, so that no process ever sees half of it and two creators
+    cannot overwrite each other. `durable` makes the file and its name survive a loss of power.
+    """
+    make_private_directory(path.parent)
+    temporary = path.with_name(f".{path.name[:80]}.{secrets.token_hex(8)}.new")
+    with os_errors(path):
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            try:
+                write_all(descriptor, content)
+                if durable:
+                    os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                return False
+            except OSError:
+                # The file system has no hard links. A rename overwrites, so look first; the window is this short.
+                if path.exists():
+                    return False
+                os.rename(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        if durable:
+            sync_directory(path.parent)
+    return True
+
+
+def write_all(descriptor: int, content: bytes) -> None:
+    """Write every byte; the system may take fewer at a time."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def sync_directory(folder: Path) -> None:
+    """Make names in a folder survive a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_private_directory(folder: Path) -> None:
+    """Create a directory, and the parents it lacks, with mode 0700. One that is there is left as it is."""
+    with os_errors(folder):
+        if not folder.is_dir():
+            if folder.parent != folder:
+                make_private_directory(folder.parent)
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir(mode=0o700)
+
+
+@contextlib.contextmanager
+def os_errors(path: object) -> Iterator[None]:
+    """Translate the system's file errors into Playhead's, at the store's edge."""
+    try:
+        yield
+    except PermissionError as error:
+        raise StoreReadOnly(f"{path}: {error.strerror}; check who owns it and its mode") from error
+    except OSError as error:
+        if isinstance(error, StoreFull | StoreUnavailable):
+            raise
+        if error.errno in _NO_SPACE:
+            raise StoreFull(f"{path}: no space left; free some and retry") from error
+        if error.errno in _READ_ONLY:
+            raise StoreReadOnly(f"{path}: the file system is read-only") from error
+        raise StoreUnavailable(f"{path}: {error.strerror or error}") from error
+
+
+def _numbers(*names: str) -> frozenset[int]:
+    return frozenset(getattr(errno, name) for name in names if hasattr(errno, name))
+
+
+def disk_bytes(*paths: Path) -> int:
+    """Return the bytes that files and folders (with all they hold) take on disk; absent ones count nothing."""
+    total = 0
+    for path in paths:
+        members = path.rglob("*") if path.is_dir() else (path,)
+        for member in members:
+            with contextlib.suppress(FileNotFoundError):
+                found = member.stat(follow_symlinks=False)
+                total += found.st_blocks * 512 if hasattr(found, "st_blocks") else found.st_size
+    return total
+
+
+_NO_SPACE = _numbers("ENOSPC", "EDQUOT", "EFBIG")
+_READ_ONLY = _numbers("EROFS")

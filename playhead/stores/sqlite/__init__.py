@@ -1,0 +1,1 @@
+"""The embedded stores: many sessions in one SQLite file, or one file for each session."""

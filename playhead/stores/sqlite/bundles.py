@@ -1,0 +1,390 @@
+"""`bundles:DIR`: one SQLite file for each session, so that a session can be moved, sent or deleted as a file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from playhead.errors import PlayheadError, SessionExists, SessionNotFound, StoreClosed
+from playhead.model.event import Draft, Event
+from playhead.model.ids import SessionKey
+from playhead.model.path import Ranges
+from playhead.model.snapshot import Snapshot
+from playhead.stores.artifacts import FileArtifacts
+from playhead.stores.base import (
+    EVENTS_PAGE_MAX,
+    ROWS_PAGE_MAX,
+    Durability,
+    Lease,
+    Record,
+    SessionRow,
+    TextFilter,
+    TextMatch,
+    TextRow,
+    Tip,
+)
+from playhead.stores.files import disk_bytes, make_private_directory, os_errors, place_file
+from playhead.stores.names import file_stem
+from playhead.stores.sqlite.connect import Database, create_file
+from playhead.stores.sqlite.index import SqliteText
+from playhead.stores.sqlite.log import SqliteLog
+from playhead.stores.sqlite.notes import SqliteNotes
+from playhead.stores.streams import FileStreams
+
+SUFFIX = ".playhead"
+STORE_LOG = "_store.playhead"
+
+OPEN_MAX = 24
+"""Bundles kept open at a time; the one that was used longest ago is closed first, unless its lease is held."""
+
+T = TypeVar("T")
+Fingerprint = tuple[int, int, int, int]
+
+
+class BundleStore:
+    """A directory of bundles. A bundle's key is read from inside it, so a file may be copied in under any name."""
+
+    def __init__(self, folder: Path, *, durability: Durability = "process", vfs: str | None = None) -> None:
+        self._folder = folder.absolute()
+        make_private_directory(self._folder)
+        self.url = f"bundles:{self._folder}"
+        self.durability: Durability = durability
+        self._vfs = vfs
+        self._lock = threading.RLock()
+        self._open: OrderedDict[SessionKey, tuple[SqliteLog, Path]] = OrderedDict()
+        self._rows: dict[str, tuple[Fingerprint, SessionRow]] = {}
+        self._elsewhere: dict[SessionKey, Path] = {}
+        self._is_closed = False
+        self._store_log: Database | None = None
+        self.streams = FileStreams(lambda key: self._side_file(key, ".stream"))
+        self.artifacts = FileArtifacts(
+            lambda key: self._side_file(key, ".artifacts"), need=self._need_session, durability=durability
+        )
+        self.text = _BundleText(self)
+
+    @property
+    def notes(self) -> SqliteNotes:
+        """The store log, a file of its own that is made when it is first needed."""
+        with self._lock:
+            self._need_open()
+            if self._store_log is None:
+                path = self._folder / STORE_LOG
+                if not path.exists():
+                    create_file(path, is_shared=True, durable=self.durability == "power")
+                self._store_log = Database.open(str(path), vfs=self._vfs)
+            return SqliteNotes(self._store_log)
+
+    # The log: each verb goes to the bundle that holds the session.
+
+    def create(self, key: SessionKey, drafts: Sequence[Draft]) -> list[Event]:
+        """Build the bundle in memory and place the file last: it appears whole or not at all."""
+        path = self._folder / f"{file_stem(key)}{SUFFIX}"
+        with self._lock:
+            self._need_open()
+            if self._find(key) is not None:
+                raise SessionExists(key.id)
+            log = SqliteLog(Database.in_memory(is_shared=False), durability="process", lock_path=_no_lock)
+            try:
+                events = log.create(key, drafts)
+                if not place_file(path, log.database.image(), durable=self.durability == "power"):
+                    raise SessionExists(key.id)
+            finally:
+                log.close()
+            return events
+
+    def append(
+        self, key: SessionKey, drafts: Sequence[Draft], *, expected_seq: int | None, fence: int | None = None
+    ) -> list[Event]:
+        return self._on(key, lambda log: log.append(key, drafts, expected_seq=expected_seq, fence=fence))
+
+    def tip(self, key: SessionKey) -> Tip:
+        return self._on(key, lambda log: log.tip(key))
+
+    def events(
+        self,
+        key: SessionKey,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        limit: int = EVENTS_PAGE_MAX,
+        kinds: Sequence[str] | None = None,
+        newest_first: bool = False,
+    ) -> list[Event]:
+        return self._on(
+            key,
+            lambda log: log.events(key, after=after, until=until, limit=limit, kinds=kinds, newest_first=newest_first),
+        )
+
+    def events_at(self, key: SessionKey, positions: Ranges) -> list[Event]:
+        return self._on(key, lambda log: log.events_at(key, positions))
+
+    def tail(self, key: SessionKey, head: int) -> tuple[list[Snapshot], list[Event]]:
+        return self._on(key, lambda log: log.tail(key, head))
+
+    def facts(self, key: SessionKey, *, until: int | None = None) -> list[Event]:
+        return self._on(key, lambda log: log.facts(key, until=until))
+
+    def seq_of(self, key: SessionKey, ids: Iterable[str]) -> dict[str, int]:
+        wanted = list(ids)
+        return self._on(key, lambda log: log.seq_of(key, wanted))
+
+    def records(self, key: SessionKey, *, after: int = 0, limit: int = EVENTS_PAGE_MAX) -> list[Record]:
+        return self._on(key, lambda log: log.records(key, after=after, limit=limit))
+
+    def snapshot_seqs(self, key: SessionKey) -> list[int]:
+        return self._on(key, lambda log: log.snapshot_seqs(key))
+
+    def save_snapshot(self, key: SessionKey, snapshot: Snapshot) -> None:
+        self._on(key, lambda log: log.save_snapshot(key, snapshot))
+
+    def save_summary(self, key: SessionKey, seq: int, summary: str) -> None:
+        self._on(key, lambda log: log.save_summary(key, seq, summary))
+
+    def acquire(self, key: SessionKey, *, label: str = "", at: float) -> Lease:
+        return self._on(key, lambda log: log.acquire(key, label=label, at=at))
+
+    def release(self, lease: Lease) -> None:
+        with contextlib.suppress(SessionNotFound):
+            self._on(lease.key, lambda log: log.release(lease))
+
+    def holder(self, key: SessionKey) -> dict[str, Any] | None:
+        return self._on(key, lambda log: log.holder(key))
+
+    # The directory.
+
+    def sessions(
+        self, *, app: str | None = None, user: str | None = None, after: SessionKey | None = None, limit: int = 100
+    ) -> list[SessionRow]:
+        """Read the directory; only bundles whose fingerprint changed since this store last looked are opened."""
+        wanted = [
+            row
+            for row in self._all_rows()
+            if (app is None or row.key.app == app)
+            and (user is None or row.key.user == user)
+            and (after is None or row.key > after)
+        ]
+        return sorted(wanted, key=lambda row: row.key)[: max(0, min(limit, ROWS_PAGE_MAX))]
+
+    def keys(self) -> list[SessionKey]:
+        """Return the key of every session that can be read."""
+        return [row.key for row in self._all_rows() if row.problem is None]
+
+    def _all_rows(self) -> list[SessionRow]:
+        with self._lock:
+            self._need_open()
+            rows = [self._row(path) for path in self._bundle_paths()]
+            self._rows = {path: row for path, row in self._rows.items() if os.path.lexists(path)}
+        return _marking_duplicates(rows)
+
+    def delete(self, key: SessionKey) -> None:
+        """Empty the bundle in a transaction, so that no other process can append to it, then remove its files."""
+        path = self._on(key, lambda log: Path(log.database.path))
+        self._on(key, lambda log: log.delete_rows(key))
+        with self._lock:
+            self._close_bundle(key)
+            self._elsewhere.pop(key, None)
+            with os_errors(path):
+                for suffix in ("", "-wal", "-shm"):
+                    Path(f"{path}{suffix}").unlink(missing_ok=True)
+            self.streams.remove(key)
+            self.artifacts.remove(key)
+
+    def size_bytes(self) -> int:
+        self._need_open()
+        return disk_bytes(self._folder)
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            self.streams.close()
+            for key in list(self._open):
+                self._close_bundle(key)
+            if self._store_log is not None:
+                self._store_log.close()
+                self._store_log = None
+
+    # Finding and opening bundles.
+
+    def _on(self, key: SessionKey, verb: Callable[[SqliteLog], T]) -> T:
+        """Run a verb on the session's bundle. A bundle that was deleted, and perhaps made again, under an open file is
+        opened once more before the session counts as not found."""
+        log, is_fresh = self._opened(key)
+        try:
+            return verb(log)
+        except SessionNotFound:
+            if is_fresh:
+                raise
+        with self._lock:
+            self._close_bundle(key)
+        return verb(self._opened(key)[0])
+
+    def _opened(self, key: SessionKey) -> tuple[SqliteLog, bool]:
+        with self._lock:
+            self._need_open()
+            if key in self._open:
+                self._open.move_to_end(key)
+                return self._open[key][0], False
+            path = self._find(key)
+            if path is None:
+                raise SessionNotFound(key.id, store=self.url)
+            log = self._log(path)
+            self._open[key] = (log, path)
+            self._close_idle()
+            return log, True
+
+    def _find(self, key: SessionKey) -> Path | None:
+        """Return the bundle that holds exactly this session: the file with its generated name, else a search inside."""
+        named = self._folder / f"{file_stem(key)}{SUFFIX}"
+        for path in (named, self._elsewhere.get(key)):
+            if path is not None and path.is_file() and self._row(path).key == key:
+                return path
+        for path in self._bundle_paths():
+            row = self._row(path)
+            if row.key == key and row.problem is None:
+                self._elsewhere[key] = path
+                return path
+        return None
+
+    def _log(self, path: Path) -> SqliteLog:
+        lock = path.with_name(f"{path.name}.lock")
+        return SqliteLog(Database.open(str(path), vfs=self._vfs), durability=self.durability, lock_path=lambda _: lock)
+
+    def _close_idle(self) -> None:
+        for key, (log, _) in list(self._open.items()):
+            if len(self._open) <= OPEN_MAX:
+                return
+            if not log.has_lease(key):
+                self._close_bundle(key)
+
+    def _close_bundle(self, key: SessionKey) -> None:
+        found = self._open.pop(key, None)
+        if found is not None:
+            found[0].close()
+
+    def _need_session(self, key: SessionKey) -> None:
+        self._on(key, lambda log: log.require(key))
+
+    def _need_open(self) -> None:
+        if self._is_closed:
+            raise StoreClosed(f"{self.url} is closed")
+
+    def _side_file(self, key: SessionKey, suffix: str) -> Path:
+        """Return a side file's path. It goes by the bundle's own name, so that both move together."""
+        found = self._open.get(key)
+        stem = found[1].name.removesuffix(SUFFIX) if found else file_stem(key)
+        return self._folder / f"{stem}{suffix}"
+
+    # Listing rows.
+
+    def _bundle_paths(self) -> list[Path]:
+        with os_errors(self._folder):
+            names = sorted(os.listdir(self._folder))
+        return [
+            self._folder / name
+            for name in names
+            if name.endswith(SUFFIX) and not name.startswith(".") and name != STORE_LOG
+        ]
+
+    def _row(self, path: Path) -> SessionRow:
+        """Return a bundle's listing row, from memory where the file (its write-ahead log included) did not change."""
+        fingerprint = _fingerprint(path)
+        known = self._rows.get(str(path))
+        if known is not None and known[0] == fingerprint:
+            return known[1]
+        row = self._read_row(path)
+        self._rows[str(path)] = (fingerprint, row)
+        return row
+
+    def _read_row(self, path: Path) -> SessionRow:
+        unknown = SessionKey("", "", path.name.removesuffix(SUFFIX))
+        size = disk_bytes(path, Path(f"{path}-wal"))
+        try:
+            for log, open_path in self._open.values():
+                if open_path == path:
+                    return _row_of(log, unknown, size)
+            log = SqliteLog(
+                Database.open(str(path), vfs=self._vfs, read_only=True), durability="process", lock_path=_no_lock
+            )
+            try:
+                return _row_of(log, unknown, size)
+            finally:
+                log.close()
+        except PlayheadError as error:
+            return SessionRow(unknown, 0, 0.0, problem=str(error), size_bytes=size)
+
+
+class _BundleText:
+    """The text index of a directory: one in each bundle, so that a bundle alone stays searchable."""
+
+    def __init__(self, store: BundleStore) -> None:
+        self._store = store
+
+    def indexed_seq(self, key: SessionKey) -> int:
+        return self._store._on(key, lambda log: SqliteText(log).indexed_seq(key))
+
+    def add(self, key: SessionKey, rows: Sequence[TextRow], *, up_to: int) -> None:
+        self._store._on(key, lambda log: SqliteText(log).add(key, rows, up_to=up_to))
+
+    def match(
+        self, expression: str, *, keys: Sequence[SessionKey] | None = None, where: TextFilter, limit: int
+    ) -> list[TextMatch]:
+        wanted = keys if keys is not None else self._all_keys()
+        found: list[TextMatch] = []
+        for key in wanted:
+            with contextlib.suppress(SessionNotFound):
+                found.extend(self._match_one(expression, key, where, limit))
+        return sorted(found, key=lambda match: match.score, reverse=True)[:limit]
+
+    def drop(self, key: SessionKey | None = None) -> None:
+        for one in [key] if key is not None else self._all_keys():
+            self._store._on(one, lambda log: SqliteText(log).drop())
+
+    def _match_one(self, expression: str, key: SessionKey, where: TextFilter, limit: int) -> list[TextMatch]:
+        return self._store._on(key, lambda log: SqliteText(log).match(expression, keys=[key], where=where, limit=limit))
+
+    def _all_keys(self) -> list[SessionKey]:
+        return self._store.keys()
+
+
+def _row_of(log: SqliteLog, unknown: SessionKey, size: int) -> SessionRow:
+    rows = log.sessions(limit=1)
+    if not rows:
+        return SessionRow(unknown, 0, 0.0, problem="the bundle holds no session", size_bytes=size)
+    return msgspec.structs.replace(rows[0], size_bytes=size)
+
+
+def _marking_duplicates(rows: Sequence[SessionRow]) -> list[SessionRow]:
+    """Two files with one session (a copy made by hand): the first by name counts, the rest are problems."""
+    seen: set[SessionKey] = set()
+    marked = []
+    for row in rows:
+        if row.problem is None and row.key in seen:
+            row = msgspec.structs.replace(row, problem="a second file holds the same session; it is left aside")
+        seen.add(row.key)
+        marked.append(row)
+    return marked
+
+
+def _fingerprint(path: Path) -> Fingerprint:
+    """Return what changes whenever a bundle does. In write-ahead mode the file itself may stay as it is for long."""
+    main, wal = _stat(path), _stat(Path(f"{path}-wal"))
+    return (*main, *wal)
+
+
+def _stat(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
+
+
+def _no_lock(number: int) -> Path:
+    raise AssertionError("a bundle that is only listed or being made takes no lease")

@@ -1,0 +1,265 @@
+"""Opening SQLite files: the one place that creates, configures and closes connections, and translates their errors.
+
+Only `apsw` is used, everywhere: two SQLite libraries on one file in one process lose each other's locks. For the same
+reason nothing here ever opens a live database file outside SQLite.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+import apsw
+
+from playhead.errors import (
+    NotAStore,
+    StoreClosed,
+    StoreDamaged,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
+from playhead.stores.files import place_file
+from playhead.stores.migrate import latest_version, migrate
+from playhead.stores.named_queries import named_queries, read_sql
+
+PACKAGE = "playhead.stores.sqlite"
+APPLICATION_ID = 0x504C4844
+"""`PLHD`, in the header of every Playhead database, so that `file` and we can tell it from any other SQLite file."""
+
+BUSY_TIMEOUT_MS = 10_000
+"""How long a writer waits for another one's transaction before `StoreUnavailable`."""
+
+WAL_BYTES_KEPT = 4 * 2**20
+"""A write-ahead log that has grown beyond this is cut back when it is reset."""
+
+CACHE_KIB = 512
+"""Page cache of one connection. Small: a process may hold many bundles open."""
+
+STATEMENTS_CACHED = 60
+"""Prepared statements kept per connection: all queries of `queries.sql` at once."""
+
+Row = tuple[Any, ...]
+
+
+class Database:
+    """One open file: a connection, its lock, and its queries by name. Safe for any thread; calls take turns."""
+
+    def __init__(self, path: str, connection: apsw.Connection) -> None:
+        self.path = path
+        self.lock = threading.RLock()
+        self._queries = named_queries(PACKAGE)
+        self._connection: apsw.Connection | None = connection
+
+    @classmethod
+    def open(cls, path: str, *, vfs: str | None = None, read_only: bool = False) -> Self:
+        """Open an existing file, and bring its schema up to date unless it is opened to read only.
+
+        Raises `NotAStore` for any other file, `NewerFormat` for one of a newer version; both are left untouched.
+        """
+        with translated(path):
+            database = cls(path, _connected(path, vfs=vfs, read_only=read_only))
+        try:
+            database._check_header(read_only=read_only)
+            if not read_only:
+                database._configure()
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @classmethod
+    def in_memory(cls, *, is_shared: bool) -> Self:
+        """Return an empty database in memory, to be written out whole by `image`."""
+        connection = apsw.Connection(":memory:")
+        connection.deserialize("main", _empty_image(is_shared=is_shared))
+        return cls(":memory:", connection)
+
+    def image(self) -> bytes:
+        """Return the bytes of the file that this database would be, in write-ahead mode."""
+        with self.lock:
+            image = bytearray(self.connection.serialize("main"))
+        # Bytes 18 and 19 of the header are the file format's write and read versions; 2 means write-ahead log.
+        # Source: the SQLite database file format, section "The Database Header".
+        image[18] = image[19] = 2
+        return bytes(image)
+
+    def need_open(self) -> None:
+        """Raise `StoreClosed` once the database is closed."""
+        if self._connection is None:
+            raise StoreClosed(f"{self.path} is closed")
+
+    @property
+    def connection(self) -> apsw.Connection:
+        if self._connection is None:
+            raise StoreClosed(f"{self.path} is closed")
+        return self._connection
+
+    def query(self, name: str, bindings: Mapping[str, Any] | None = None, *, refused: str = "") -> list[Row]:
+        """Run a named query and return all rows.
+
+        refused: where set, a value that the query cannot take raises `ValueError` with this text.
+        """
+        with self.lock, translated(self.path):
+            try:
+                return self.connection.execute(self._queries[name], bindings).fetchall()
+            except apsw.SQLError as error:
+                if refused:
+                    raise ValueError(refused) from error
+                raise
+
+    def query_many(self, name: str, bindings: Sequence[Mapping[str, Any]]) -> None:
+        """Run a named statement once for each of `bindings`."""
+        with self.lock, translated(self.path):
+            self.connection.executemany(self._queries[name], bindings)
+
+    def row(self, name: str, bindings: Mapping[str, Any] | None = None) -> Row | None:
+        """Run a named query and return its first row, or None."""
+        rows = self.query(name, bindings)
+        return rows[0] if rows else None
+
+    def try_insert(self, name: str, bindings: Mapping[str, Any]) -> bool:
+        """Run a named insert as its own transaction; return False where it added nothing or met a taken key."""
+        with self.lock, translated(self.path):
+            connection = self.connection
+            try:
+                connection.execute(self._queries[name], bindings)
+            except apsw.ConstraintError:
+                return False
+            return connection.changes() == 1
+
+    @contextlib.contextmanager
+    def write(self, *, through_power_loss: bool = False) -> Iterator[None]:
+        """A write transaction: committed when the block ends, rolled back whole when it raises.
+
+        `through_power_loss` makes this commit wait for the disk, so that it survives a loss of power.
+        """
+        with self.lock, translated(self.path):
+            connection = self.connection
+            if through_power_loss:
+                connection.execute("PRAGMA synchronous=FULL")
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+            finally:
+                if through_power_loss:
+                    connection.execute("PRAGMA synchronous=NORMAL")
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[None]:
+        """A read transaction: every query in the block sees the same state of the file."""
+        with self.lock, translated(self.path):
+            connection = self.connection
+            if connection.in_transaction:
+                yield
+                return
+            connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if connection.in_transaction:
+                    connection.execute("COMMIT")
+
+    def run_script(self, file: str) -> None:
+        """Run a `.sql` file of this package."""
+        with self.lock, translated(self.path):
+            self.connection.execute(read_sql(PACKAGE, file))
+
+    def close(self) -> None:
+        """Close the connection; the last one of all processes folds the write-ahead log into the file."""
+        with self.lock:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def _check_header(self, *, read_only: bool) -> None:
+        with translated(self.path):
+            application = self.connection.pragma("application_id")
+            version = self.connection.pragma("user_version")
+        if application != APPLICATION_ID:
+            raise NotAStore(f"{self.path} is an SQLite file, but not one of Playhead's (application id {application})")
+        if read_only and version <= latest_version(PACKAGE):
+            return
+        migrate(self.path, PACKAGE, found=int(version), apply=self._apply)
+
+    def _configure(self) -> None:
+        with translated(self.path):
+            self.connection.execute("PRAGMA synchronous=NORMAL")
+            self.connection.execute(f"PRAGMA journal_size_limit={WAL_BYTES_KEPT}")
+            if self.connection.pragma("journal_mode") != "wal":
+                self.connection.pragma("journal_mode", "wal")
+
+    def _apply(self, version: int, sql: str) -> None:
+        with self.write():
+            if int(self.connection.pragma("user_version")) < version:
+                self.connection.execute(sql)
+                self.connection.execute(f"PRAGMA user_version={version:d}")
+
+
+def create_file(path: Path, *, is_shared: bool, durable: bool) -> bool:
+    """Create an empty database at `path`, whole or not at all; return False where a file is already there.
+
+    `durable` makes the new file and its name survive a loss of power.
+    """
+    database = Database.in_memory(is_shared=is_shared)
+    try:
+        return place_file(path, database.image(), durable=durable)
+    finally:
+        database.close()
+
+
+@cache
+def _empty_image(*, is_shared: bool) -> bytes:
+    """Return the bytes of an empty database. Copying them is far cheaper than running the schema for every bundle."""
+    connection = apsw.Connection(":memory:")
+    try:
+        if is_shared:
+            # Lets a shared file give free pages back in small steps; it can only be set before the first table.
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        connection.execute(read_sql(PACKAGE, "schema.sql"))
+        if is_shared:
+            connection.execute(read_sql(PACKAGE, "notes.sql"))
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version={latest_version(PACKAGE)}")
+        return connection.serialize("main")
+    finally:
+        connection.close()
+
+
+@contextlib.contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Translate the driver's errors into Playhead's, at the store's edge."""
+    try:
+        yield
+    except apsw.FullError as error:
+        raise StoreFull(f"{path}: no space left; nothing was written, free some and retry") from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreUnavailable(f"{path} stayed locked for {BUSY_TIMEOUT_MS / 1000:g} s; retry") from error
+    except apsw.NotADBError as error:
+        raise NotAStore(f"{path} is not an SQLite file") from error
+    except apsw.CorruptError as error:
+        raise StoreDamaged(f"{path} is damaged: {error}") from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
+        raise StoreReadOnly(f"{path} cannot be written: {error}") from error
+    except (apsw.CantOpenError, apsw.IOError) as error:
+        raise StoreUnavailable(f"{path} cannot be opened or read: {error}") from error
+
+
+def _connected(path: str, *, vfs: str | None, read_only: bool) -> apsw.Connection:
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
+    connection = apsw.Connection(path, flags=flags, vfs=vfs, statementcachesize=STATEMENTS_CACHED)
+    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+    connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+    # A file that somebody sent may hold a schema of their making: it gets no say over what runs here.
+    connection.execute("PRAGMA trusted_schema=OFF")
+    return connection

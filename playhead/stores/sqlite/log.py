@@ -1,0 +1,606 @@
+"""The log in SQLite: one session's events, snapshots, listing row and lease, in any database that holds it.
+
+Both embedded stores are this class over different files. Rows of one session are `number * 2^32 + seq`.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from playhead.errors import (
+    EventConflict,
+    EventNotFound,
+    InvalidEvent,
+    LeaseLost,
+    SessionBusy,
+    SessionExists,
+    SessionNotFound,
+    StaleWriter,
+    StoreDamaged,
+)
+from playhead.model.codec import (
+    FIRST_HASH,
+    SALT_BYTES,
+    body_digest,
+    chain_hash,
+    decode_body,
+    draft_envelope,
+    encode_body,
+)
+from playhead.model.event import Draft, Event, check_draft, is_fact, redacted_body
+from playhead.model.ids import SessionKey
+from playhead.model.path import Ranges
+from playhead.model.snapshot import Snapshot, is_usable
+from playhead.model.upcast import EVENT_VERSION, upcast
+from playhead.stores.base import (
+    EVENTS_PAGE_MAX,
+    LEASE_S,
+    RENEW_S,
+    ROWS_PAGE_MAX,
+    Durability,
+    Lease,
+    Record,
+    SessionRow,
+    Tip,
+)
+from playhead.stores.oslock import OsLock
+from playhead.stores.sqlite.connect import Database, Row
+
+SEQ_BITS = 32
+SEQ_MAX = (1 << SEQ_BITS) - 1
+
+FIRST_FENCE_MAX = 2**40
+"""The first fence of a session is drawn below this; it grows by one with each lease."""
+
+
+class _Known(msgspec.Struct):
+    """What this process last saw of a session: enough to append without reading."""
+
+    number: int
+    tip: Tip
+
+
+class SqliteLog:
+    """Events of the sessions in one database. Thread-safe, since `Database` is."""
+
+    def __init__(self, database: Database, *, durability: Durability, lock_path: Callable[[int], Path]) -> None:
+        self.database = database
+        self.durability: Durability = durability
+        self._lock_path = lock_path
+        self._known: dict[SessionKey, _Known] = {}
+        self._locks: dict[SessionKey, tuple[int, OsLock]] = {}
+        self._renewed: dict[SessionKey, float] = {}
+
+    # Beginning, appending.
+
+    def create(self, key: SessionKey, drafts: Sequence[Draft]) -> list[Event]:
+        """Insert the session's row and its first events in one transaction."""
+        if not drafts or drafts[0].kind != "session_started":
+            raise InvalidEvent("a session begins with its session_started")
+        rows = [(draft, _checked(draft)) for draft in drafts]
+        _need_distinct(key, [draft.id for draft in drafts])
+        with self.database.write(through_power_loss=self.durability == "power"):
+            if self._number(key) is not None:
+                raise SessionExists(key.id)
+            first = secrets.randbelow(FIRST_FENCE_MAX)
+            found = self.database.row("insert_session", _key(key) | {"event_version": EVENT_VERSION, "fence": first})
+            assert found is not None, "RETURNING gives a row or raises"
+            number = int(found[0])
+            events, tip = self._insert(number, Tip(0, 0, 0.0, FIRST_HASH), rows)
+        self._known[key] = _Known(number, tip)
+        return events
+
+    def append(
+        self, key: SessionKey, drafts: Sequence[Draft], *, expected_seq: int | None, fence: int | None = None
+    ) -> list[Event]:
+        """Append as `Store.append` promises: first the one-statement way, else with a look at what is in the way."""
+        if expected_seq is None and fence is None:
+            raise ValueError("an append needs expected_seq or fence")
+        if not drafts:
+            self.require(key)
+            return []
+        try:
+            rows = [(draft, _checked(draft)) for draft in drafts]
+        except InvalidEvent:
+            self.require(key)  # A session that is not there is the more useful thing to say.
+            raise
+        known = self._known.get(key)
+        if (
+            len(rows) == 1
+            and known is not None
+            and self._may_append_blindly(key, known, rows[0][0], expected_seq, fence)
+        ):
+            event = self._append_one(known, *rows[0], expected_seq=expected_seq, fence=fence)
+            if event is not None:
+                return [event]
+        return self._append_looking(key, rows, expected_seq=expected_seq, fence=fence)
+
+    def _may_append_blindly(
+        self, key: SessionKey, known: _Known, draft: Draft, expected_seq: int | None, fence: int | None
+    ) -> bool:
+        """One statement is enough for a plain event at the end that this process knows."""
+        if fence is None and expected_seq != known.tip.seq:
+            return False
+        if draft.kind == "head_moved" or (self.durability == "power" and draft.kind == "turn_ended"):
+            return False
+        return fence is None or draft.at - self._renewed.get(key, 0.0) < RENEW_S
+
+    def _append_one(
+        self, known: _Known, draft: Draft, body: str, *, expected_seq: int | None, fence: int | None
+    ) -> Event | None:
+        with self.database.lock:
+            tip = known.tip
+            if fence is None and expected_seq != tip.seq:
+                return None  # Another thread appended between the first look and the lock.
+            event, bindings, new_tip = _next(known.number, tip, draft, body)
+            bindings |= {"previous": tip.hash, "number": known.number, "fence": fence}
+            if not self.database.try_insert("append_one", bindings):
+                return None
+            known.tip = new_tip
+            return event
+
+    def _append_looking(
+        self, key: SessionKey, rows: Sequence[tuple[Draft, str]], *, expected_seq: int | None, fence: int | None
+    ) -> list[Event]:
+        through_power_loss = self.durability == "power" and any(draft.kind == "turn_ended" for draft, _ in rows)
+        with self.database.write(through_power_loss=through_power_loss):
+            number = self.need_number(key)
+            stored = self._stored_already(key, number, rows)
+            if stored is not None:
+                return stored
+            tip = self._tip(key, number)
+            at = rows[-1][0].at
+            if fence is None:
+                if any(_moves_path(draft) for draft, _ in rows):
+                    self._need_free(key, number)
+                if expected_seq != tip.seq:
+                    raise StaleWriter(key.id, expected_seq=expected_seq or 0, actual_seq=tip.seq)
+            else:
+                self._need_fence(key, number, fence)
+                self.database.query("renew_lease", {"number": number, "fence": fence, "at": at})
+                self._renewed[key] = at
+            events, tip = self._insert(number, tip, rows)
+        self._known[key] = _Known(number, tip)
+        return events
+
+    def _insert(self, number: int, tip: Tip, rows: Sequence[tuple[Draft, str]]) -> tuple[list[Event], Tip]:
+        events: list[Event] = []
+        all_bindings = []
+        for draft, body in rows:
+            if draft.kind == "head_moved":
+                self._need_target(number, draft, events)
+            event, bindings, tip = _next(number, tip, draft, body)
+            events.append(event)
+            all_bindings.append(bindings)
+        self.database.query_many("insert_event", all_bindings)
+        return events, tip
+
+    def _need_target(self, number: int, draft: Draft, earlier: Sequence[Event]) -> None:
+        """The head may move to an event on a path only: one that is stored, or stands earlier in the batch."""
+        target = draft.parent or 0
+        if any(event.seq == target and not is_fact(event.kind, event.body) for event in earlier):
+            return
+        if not self._is_on_a_path(number, target):
+            raise InvalidEvent(f"head_moved to {target}, where the log has no event that lies on a path")
+
+    def _is_on_a_path(self, number: int, seq: int) -> bool:
+        row = (number << SEQ_BITS) + seq
+        return 1 <= seq <= SEQ_MAX and self.database.row("is_on_a_path", {"row": row}) == (1,)
+
+    def _stored_already(self, key: SessionKey, number: int, rows: Sequence[tuple[Draft, str]]) -> list[Event] | None:
+        """Return the stored events where this append is a retry, None where it is new; raise for anything between."""
+        ids = [draft.id for draft, _ in rows]
+        _need_distinct(key, ids)
+        seq_of = self._seq_of(number, ids)
+        if not seq_of:
+            return None
+        if len(seq_of) < len(ids):
+            raise EventConflict(key.id, sorted(seq_of), "only a part of the batch was appended before")
+        stored = []
+        for draft, body in rows:
+            seq = seq_of[draft.id]
+            record = self.records(key, after=seq - 1, limit=1)[0]
+            same = record.kind == draft.kind and (
+                record.body == body if record.body is not None else record.digest is not None
+            )
+            if not same:
+                raise EventConflict(key.id, [draft.id], f"event {seq} has other content")
+            stored.append(self.events_at(key, [[seq, seq]])[0])
+        return stored
+
+    # Reading.
+
+    def tip(self, key: SessionKey) -> Tip:
+        with self.database.read():
+            number = self.need_number(key)
+            tip = self._tip(key, number)
+        self._known[key] = _Known(number, tip)
+        return tip
+
+    def events(
+        self,
+        key: SessionKey,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        limit: int = EVENTS_PAGE_MAX,
+        kinds: Sequence[str] | None = None,
+        newest_first: bool = False,
+    ) -> list[Event]:
+        bindings = {"limit": max(0, min(limit, EVENTS_PAGE_MAX)), "kinds": json_list(kinds)}
+        with self.database.read():
+            number, version = self._number_and_version(key)
+            base = number << SEQ_BITS
+            bindings["after"] = base + _bounded(after)
+            bindings["until"] = base + (SEQ_MAX if until is None else _bounded(until))
+            rows = self.database.query("events_newest_first" if newest_first else "events", bindings)
+        return [_event(row, version) for row in rows]
+
+    def events_at(self, key: SessionKey, positions: Ranges) -> list[Event]:
+        found: list[Event] = []
+        with self.database.read():
+            number, version = self._number_and_version(key)
+            base = number << SEQ_BITS
+            end = self._tip(key, number).seq if positions else 0
+            for first, last in positions:
+                if first > last:
+                    continue
+                if first < 1 or last > end:
+                    raise EventNotFound(key.id, first if first < 1 else last)
+                rows = self.database.query("events_range", {"first": base + first, "last": base + last})
+                found.extend(_event(row, version) for row in rows)
+        return found
+
+    def tail(self, key: SessionKey, head: int) -> tuple[list[Snapshot], list[Event]]:
+        with self.database.read():
+            number, version = self._number_and_version(key)
+            base = number << SEQ_BITS
+            if head == 0:
+                return [], []
+            if not self._is_on_a_path(number, head):
+                raise EventNotFound(key.id, head)
+            events: list[Event] = []
+            anchor, past = head, False
+            while anchor:
+                rows = self.database.query("path_tail", {"head": base + anchor, "base": base, "past": past})
+                events = [_event(row, version) for row in rows] + events
+                anchor = events[0].parent if events else head
+                chain = self._chain(base, anchor) if anchor else []
+                if chain:
+                    return chain, events
+                past = True
+        return [], events
+
+    def _chain(self, base: int, seq: int) -> list[Snapshot]:
+        """Return the snapshots from a complete one to the one at `seq`, or [] where it cannot be used."""
+        rows = self.database.query("snapshot_chain", {"row": base + seq, "base": base})
+        try:
+            chain = [msgspec.convert(decode_body(row[0]), Snapshot) for row in rows]
+        except (InvalidEvent, msgspec.ValidationError):
+            return []
+        return chain if is_usable(chain) else []
+
+    def facts(self, key: SessionKey, *, until: int | None = None) -> list[Event]:
+        with self.database.read():
+            number, version = self._number_and_version(key)
+            base = number << SEQ_BITS
+            last = base + (SEQ_MAX if until is None else _bounded(until))
+            rows = self.database.query("facts", {"first": base, "until": last})
+        return [_event(row, version) for row in rows]
+
+    def seq_of(self, key: SessionKey, ids: Iterable[str]) -> dict[str, int]:
+        with self.database.read():
+            return self._seq_of(self.need_number(key), list(ids))
+
+    def records(self, key: SessionKey, *, after: int = 0, limit: int = EVENTS_PAGE_MAX) -> list[Record]:
+        with self.database.read():
+            base = self.need_number(key) << SEQ_BITS
+            bindings = {"after": base + _bounded(after), "last": base + SEQ_MAX}
+            rows = self.database.query("records", bindings | {"limit": max(0, min(limit, EVENTS_PAGE_MAX))})
+        return [_record(row) for row in rows]
+
+    # Caches: snapshots and the listing row.
+
+    def snapshot_seqs(self, key: SessionKey) -> list[int]:
+        with self.database.read():
+            rows = self.database.query("snapshot_seqs", _bounds(self.need_number(key)))
+        return [int(row[0]) for row in rows]
+
+    def save_snapshot(self, key: SessionKey, snapshot: Snapshot) -> None:
+        document = encode_body(msgspec.to_builtins(snapshot))
+        with self.database.write():
+            number = self.need_number(key)
+            if not self._is_on_a_path(number, snapshot.seq):
+                raise EventNotFound(key.id, snapshot.seq)
+            row = (number << SEQ_BITS) + snapshot.seq
+            bindings = {"row": row, "base_seq": snapshot.base_seq, "document": document}
+            self.database.query("save_snapshot", bindings)
+
+    def save_summary(self, key: SessionKey, seq: int, summary: str) -> None:
+        with self.database.write():
+            number = self.need_number(key)
+            self.database.query("save_summary", {"number": number, "seq": seq, "summary": summary})
+
+    def sessions(
+        self, *, app: str | None = None, user: str | None = None, after: SessionKey | None = None, limit: int = 100
+    ) -> list[SessionRow]:
+        bindings = {
+            "app": app,
+            "user": user,
+            "after_app": after.app if after else None,
+            "after_user": after.user if after else None,
+            "after_id": after.id if after else None,
+            "limit": max(0, min(limit, ROWS_PAGE_MAX)),
+        }
+        found = []
+        with self.database.read():
+            for number, row_app, row_user, row_id, summary, summary_seq in self.database.query(
+                "list_sessions", bindings
+            ):
+                key = SessionKey(row_app, row_user, row_id)
+                tip = self.database.row("tip", _bounds(number))
+                if tip is None:
+                    found.append(SessionRow(key, 0, 0.0, problem="its log is empty: the file is damaged"))
+                else:
+                    found.append(SessionRow(key, tip[0], tip[2], summary, summary_seq if summary else 0))
+        return found
+
+    # The lease.
+
+    def acquire(self, key: SessionKey, *, label: str = "", at: float) -> Lease:
+        number = self.require(key)
+        lock = OsLock.try_take(self._lock_path(number))
+        if lock is None:
+            row = self.database.row("lease", {"number": number})
+            raise SessionBusy(key.id, _holder(row[1] if row else None))
+        try:
+            with self.database.write():
+                number = self.need_number(key)
+                _, holder, renewed_at = self._lease(number)
+                held_by = _holder(holder)
+                if holder is not None and not is_this_host(held_by) and at - (renewed_at or 0.0) < LEASE_S:
+                    raise SessionBusy(key.id, held_by)
+                mine = this_process() | {"since": at} | ({"label": label} if label else {})
+                taken = self.database.row(
+                    "take_lease", {"number": number, "holder": msgspec.json.encode(mine).decode(), "at": at}
+                )
+                assert taken is not None, "the row was read in this transaction"
+        except BaseException:
+            lock.release()
+            raise
+        self._locks[key] = (taken[0], lock)
+        self._renewed[key] = at
+        return Lease(key=key, fence=taken[0], holder=mine)
+
+    def release(self, lease: Lease) -> None:
+        fence, lock = self._locks.get(lease.key, (0, None))
+        try:
+            with self.database.write():
+                number = self._number(lease.key)
+                if number is not None:
+                    self.database.query("release_lease", {"number": number, "fence": lease.fence})
+        finally:
+            if lock is not None and fence == lease.fence:
+                del self._locks[lease.key]
+                lock.release()
+
+    def holder(self, key: SessionKey) -> dict[str, Any] | None:
+        with self.database.read():
+            number = self.need_number(key)
+            _, holder, _ = self._lease(number)
+        if holder is None or self._is_dead(key, number, _holder(holder)):
+            return None
+        return _holder(holder)
+
+    def has_lease(self, key: SessionKey) -> bool:
+        """Return True while this process holds the session's lease."""
+        return key in self._locks
+
+    def _is_dead(self, key: SessionKey, number: int, holder: dict[str, Any]) -> bool:
+        """Return True when the holder ran on this host and its lock is free: the system frees it with the process."""
+        if key in self._locks or not is_this_host(holder):
+            return False
+        lock = OsLock.try_take(self._lock_path(number))
+        if lock is None:
+            return False
+        lock.release()
+        return True
+
+    def _need_free(self, key: SessionKey, number: int) -> None:
+        fence, holder, _ = self._lease(number)
+        if holder is None:
+            return
+        if not self._is_dead(key, number, _holder(holder)):
+            raise SessionBusy(key.id, _holder(holder))
+        self.database.query("release_lease", {"number": number, "fence": fence})
+
+    def _need_fence(self, key: SessionKey, number: int, fence: int) -> None:
+        current, holder, _ = self._lease(number)
+        if current != fence or holder is None:
+            raise LeaseLost(key.id, fence=fence, current_fence=current)
+
+    def _lease(self, number: int) -> Row:
+        row = self.database.row("lease", {"number": number})
+        assert row is not None, "the session's row was read in this transaction"
+        return row
+
+    # Removal.
+
+    def delete_rows(self, key: SessionKey) -> int:
+        """Remove every row of the session in one transaction and return its number."""
+        with self.database.write():
+            number = self.need_number(key)
+            self._need_free(key, number)
+            bounds = _bounds(number)
+            self.database.query("permit", {"reason": "delete"})
+            if self.database.row("has_text_index") == (1,):
+                self.database.query("unindex_session", bounds)
+            self.database.query("drop_snapshots", bounds)
+            self.database.query("delete_events", bounds)
+            self.database.query("delete_session", {"number": number})
+            self.database.query("end_permit")
+        self._known.pop(key, None)
+        return number
+
+    def close(self) -> None:
+        """Give back every lock of this process and close the database."""
+        for _, lock in self._locks.values():
+            lock.release()
+        self._locks.clear()
+        self.database.close()
+
+    # Looking a session up.
+
+    def number_of(self, key: SessionKey) -> int | None:
+        """Return the session's number in this database, or None."""
+        return self._number(key)
+
+    def only_key(self) -> SessionKey | None:
+        """Return the key of the one session of a bundle, or None where there is none."""
+        row = self.database.row("only_session")
+        return SessionKey(*row) if row else None
+
+    def _number(self, key: SessionKey) -> int | None:
+        row = self.database.row("session_number", _key(key))
+        return int(row[0]) if row else None
+
+    def need_number(self, key: SessionKey) -> int:
+        return self._number_and_version(key)[0]
+
+    def require(self, key: SessionKey) -> int:
+        """Return the session's number. Raises `SessionNotFound`."""
+        with self.database.read():
+            return self.need_number(key)
+
+    def _number_and_version(self, key: SessionKey) -> tuple[int, int]:
+        row = self.database.row("session_number", _key(key))
+        if row is None:
+            self._known.pop(key, None)
+            raise SessionNotFound(key.id, store=self.database.path)
+        return int(row[0]), int(row[1])
+
+    def _tip(self, key: SessionKey, number: int) -> Tip:
+        row = self.database.row("tip", _bounds(number))
+        if row is None:
+            raise StoreDamaged(f"session {key.id!r} in {self.database.path} has no events")
+        seq, parent, at, hash, fact = row
+        return Tip(seq=seq, head=parent if fact else seq, at=at, hash=hash)
+
+    def _seq_of(self, number: int, ids: Sequence[str]) -> dict[str, int]:
+        ids = [id for id in ids if _is_unicode(id)]  # Ids come from bodies too, which may hold anything.
+        if not ids:
+            return {}
+        return dict(self.database.query("seq_of", {"number": number, "ids": json_list(ids)}))
+
+
+def _checked(draft: Draft) -> str:
+    """Return the body's text, once the draft is known to be sound."""
+    check_draft(draft)
+    return encode_body(draft.body)
+
+
+def _next(number: int, tip: Tip, draft: Draft, body: str) -> tuple[Event, dict[str, Any], Tip]:
+    """Return the event that follows `tip`, what to bind for its row, and the tip after it."""
+    fact = is_fact(draft.kind, draft.body)
+    seq = tip.seq + 1
+    parent = draft.parent if fact and draft.parent is not None else tip.head
+    salt = os.urandom(SALT_BYTES)
+    hash = chain_hash(tip.hash, draft_envelope(draft, seq=seq, parent=parent), body_digest(salt, body))
+    at = float(draft.at)
+    event = Event(seq, parent, draft.id, at, draft.kind, draft.agent, draft.turn, draft.scope, draft.body)
+    bindings = {
+        "row": (number << SEQ_BITS) + seq,
+        "parent": parent,
+        "id": draft.id,
+        "at": at,
+        "kind": draft.kind,
+        "agent": draft.agent,
+        "turn": draft.turn,
+        "scope": draft.scope,
+        "body": body,
+        "salt": salt,
+        "hash": hash,
+        "fact": 1 if fact else None,
+    }
+    return event, bindings, Tip(seq=seq, head=parent if fact else seq, at=at, hash=hash)
+
+
+def _moves_path(draft: Draft) -> bool:
+    return draft.kind == "head_moved" or not is_fact(draft.kind, draft.body)
+
+
+def _event(row: Row, version: int) -> Event:
+    body = decode_body(row[8]) if row[8] is not None else redacted_body(row[4], is_fact=row[9] is not None)
+    event = Event(row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], body)
+    return event if version == EVENT_VERSION else upcast(event, version)
+
+
+def _record(row: Row) -> Record:
+    seq, parent, id, at, kind, agent, turn, scope, body, salt, digest, hash, fact = row
+    return Record(seq, parent, id, at, kind, agent, turn, scope, body, salt, digest, hash, bool(fact))
+
+
+def _need_distinct(key: SessionKey, ids: Sequence[str]) -> None:
+    if len(set(ids)) < len(ids):
+        raise EventConflict(key.id, ids, "the batch itself uses one id twice")
+
+
+def _key(key: SessionKey) -> dict[str, Any]:
+    return {"app": key.app, "user": key.user, "id": key.id}
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _bounds(number: int) -> dict[str, int]:
+    return {"first": number << SEQ_BITS, "last": (number << SEQ_BITS) + SEQ_MAX}
+
+
+def _bounded(seq: int) -> int:
+    return max(0, min(seq, SEQ_MAX))
+
+
+def json_list(values: Sequence[str] | Sequence[int] | None) -> str | None:
+    """Return a JSON array, as the queries take lists; None stays None and means any."""
+    return None if values is None else msgspec.json.encode(list(values)).decode()
+
+
+def _holder(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    holder: dict[str, Any] = msgspec.json.decode(text)
+    return holder
+
+
+@cache
+def _host() -> dict[str, str]:
+    """Name this machine and, on Linux, this boot: containers that share a kernel share it."""
+    host = {"host": platform.node() or "localhost"}
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    if boot.exists():
+        host["boot"] = boot.read_text().strip()
+    return host
+
+
+def this_process() -> dict[str, Any]:
+    """Return what a lease says of its holder: host, boot and process id."""
+    return _host() | {"pid": os.getpid()}
+
+
+def is_this_host(holder: dict[str, Any]) -> bool:
+    """Return True when a holder ran on this machine, whose locks can be asked."""
+    mine = _host()
+    return holder.get("host") == mine["host"] or ("boot" in mine and holder.get("boot") == mine["boot"])

@@ -1,0 +1,33 @@
+"""The store log in SQLite: notes that belong to no session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from playhead.model.codec import decode_body, encode_body
+from playhead.model.ids import check_name
+from playhead.stores.sqlite.connect import Database
+
+NAME_CHARS_MAX = 8_192
+"""Longest topic, name or id of a note; a path of a source file is the longest that there is."""
+
+
+class SqliteNotes:
+    """Notes in one database that has the tables of `notes.sql`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, topic: str, name: str, body: dict[str, Any], *, id: str, at: float) -> None:
+        for text, what in ((topic, "topic"), (name, "name"), (id, "note id")):
+            check_name(text, what, chars_max=NAME_CHARS_MAX)
+        bindings = {"topic": topic, "name": name, "id": id, "at": at, "body": encode_body(body)}
+        with self._database.write():
+            self._database.query("put_note", bindings)
+
+    def get(self, topic: str, name: str) -> dict[str, Any] | None:
+        row = self._database.row("get_note", {"topic": topic, "name": name})
+        return decode_body(row[0]) if row else None
+
+    def all(self, topic: str) -> dict[str, dict[str, Any]]:
+        return {name: decode_body(body) for name, body in self._database.query("all_notes", {"topic": topic})}

@@ -1,0 +1,170 @@
+-- Every query of the embedded stores, by name. `:first` and `:last` bound the rows of one session.
+
+-- name: session_number
+SELECT number, event_version FROM sessions WHERE app = :app AND user = :user AND id = :id;
+
+-- name: is_on_a_path
+SELECT EXISTS (SELECT 1 FROM events WHERE row = :row AND fact IS NULL);
+
+-- name: only_session
+-- A bundle holds one session; its key is read from inside, never from the file's name.
+SELECT app, user, id FROM sessions;
+
+-- name: insert_session
+-- Numbers are never used twice while events of theirs remain: the events of a deleted session go first.
+-- The first fence is drawn at random: one given out before a deletion means nothing to a session of the same id.
+INSERT INTO sessions (app, user, id, event_version, fence) VALUES (:app, :user, :id, :event_version, :fence)
+RETURNING number;
+
+-- name: tip
+SELECT row & 4294967295, parent, at, hash, fact FROM events WHERE row >= :first AND row <= :last
+ORDER BY row DESC LIMIT 1;
+
+-- name: append_one
+-- One statement, one commit: it adds the event only where the log still ends with the row and hash that the caller
+-- knows, and the lease allows it. A row that is taken fails on the primary key. No row added means: look closer.
+INSERT INTO events (row, parent, id, at, kind, agent, turn, scope, body, salt, hash, fact)
+SELECT :row, :parent, :id, :at, :kind, :agent, :turn, :scope, :body, :salt, :hash, :fact
+WHERE EXISTS (SELECT 1 FROM events WHERE row = :row - 1 AND hash = :previous)
+  AND EXISTS (SELECT 1 FROM sessions WHERE number = :number
+    AND ((:fence IS NULL AND holder IS NULL) OR (fence = :fence AND holder IS NOT NULL)));
+
+-- name: insert_event
+INSERT INTO events (row, parent, id, at, kind, agent, turn, scope, body, salt, hash, fact)
+VALUES (:row, :parent, :id, :at, :kind, :agent, :turn, :scope, :body, :salt, :hash, :fact);
+
+-- name: insert_record
+INSERT INTO events (row, parent, id, at, kind, agent, turn, scope, body, salt, digest, hash, fact)
+VALUES (:row, :parent, :id, :at, :kind, :agent, :turn, :scope, :body, :salt, :digest, :hash, :fact);
+
+-- name: events
+SELECT row & 4294967295, parent, id, at, kind, agent, turn, scope, body, fact FROM events
+WHERE row > :after AND row <= :until AND (:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))
+ORDER BY row LIMIT :limit;
+
+-- name: events_newest_first
+SELECT row & 4294967295, parent, id, at, kind, agent, turn, scope, body, fact FROM events
+WHERE row > :after AND row <= :until AND (:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))
+ORDER BY row DESC LIMIT :limit;
+
+-- name: events_range
+SELECT row & 4294967295, parent, id, at, kind, agent, turn, scope, body, fact FROM events
+WHERE row >= :first AND row <= :last ORDER BY row;
+
+-- name: path_tail
+-- Walks parents from the head until an event that has a snapshot, which it leaves out. Reads no other branch.
+-- With :past, the snapshot at the head itself is passed over (its chain has a link missing).
+WITH RECURSIVE walk (row) AS (
+  SELECT :head WHERE :past OR NOT EXISTS (SELECT 1 FROM snapshots WHERE row = :head)
+  UNION ALL
+  SELECT :base + e.parent FROM walk JOIN events e ON e.row = walk.row
+  WHERE e.parent > 0 AND e.parent < e.row - :base
+    AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.row = :base + e.parent)
+)
+SELECT e.row & 4294967295, e.parent, e.id, e.at, e.kind, e.agent, e.turn, e.scope, e.body, e.fact
+FROM walk JOIN events e ON e.row = walk.row ORDER BY e.row;
+
+-- name: snapshot_chain
+-- The snapshot at a row and the ones beneath it, complete one first.
+WITH RECURSIVE chain (row, base_seq, document) AS (
+  SELECT row, base_seq, document FROM snapshots WHERE row = :row
+  UNION ALL
+  SELECT s.row, s.base_seq, s.document FROM chain JOIN snapshots s ON s.row = :base + chain.base_seq
+  WHERE chain.base_seq > 0 AND :base + chain.base_seq < chain.row
+)
+SELECT document FROM chain ORDER BY row;
+
+-- name: snapshot_seqs
+SELECT row & 4294967295 FROM snapshots WHERE row >= :first AND row <= :last ORDER BY row;
+
+-- name: facts
+SELECT row & 4294967295, parent, id, at, kind, agent, turn, scope, body, fact FROM events INDEXED BY events_facts
+WHERE fact = 1 AND row >= :first AND row <= :until ORDER BY row;
+
+-- name: seq_of
+SELECT id, row & 4294967295 FROM events WHERE row >> 32 = :number AND id IN (SELECT value FROM json_each(:ids));
+
+-- name: records
+SELECT row & 4294967295, parent, id, at, kind, agent, turn, scope, body, salt, digest, hash, fact IS NOT NULL
+FROM events WHERE row > :after AND row <= :last ORDER BY row LIMIT :limit;
+
+-- name: save_snapshot
+INSERT OR REPLACE INTO snapshots (row, base_seq, document) VALUES (:row, :base_seq, :document);
+
+-- name: drop_snapshots
+DELETE FROM snapshots WHERE row >= :first AND row <= :last;
+
+-- name: save_summary
+UPDATE sessions SET summary = :summary, summary_seq = :seq WHERE number = :number AND summary_seq <= :seq;
+
+-- name: list_sessions
+SELECT number, app, user, id, summary, summary_seq FROM sessions
+WHERE (:app IS NULL OR app = :app) AND (:user IS NULL OR user = :user)
+  AND (:after_app IS NULL OR (app, user, id) > (:after_app, :after_user, :after_id))
+ORDER BY app, user, id LIMIT :limit;
+
+-- name: lease
+SELECT fence, holder, renewed_at FROM sessions WHERE number = :number;
+
+-- name: take_lease
+UPDATE sessions SET fence = fence + 1, holder = :holder, renewed_at = :at WHERE number = :number RETURNING fence;
+
+-- name: renew_lease
+UPDATE sessions SET renewed_at = :at WHERE number = :number AND fence = :fence;
+
+-- name: release_lease
+UPDATE sessions SET holder = NULL WHERE number = :number AND fence = :fence;
+
+-- name: permit
+INSERT INTO permits (reason) VALUES (:reason);
+
+-- name: end_permit
+DELETE FROM permits;
+
+-- name: delete_events
+DELETE FROM events WHERE row >= :first AND row <= :last;
+
+-- name: delete_session
+DELETE FROM sessions WHERE number = :number;
+
+-- name: has_text_index
+SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'text_index');
+
+-- name: indexed_seq
+SELECT indexed_seq FROM sessions WHERE number = :number;
+
+-- name: set_indexed_seq
+UPDATE sessions SET indexed_seq = :seq WHERE number = :number;
+
+-- name: reset_indexed_seq
+UPDATE sessions SET indexed_seq = 0;
+
+-- name: index_text
+INSERT INTO text_index (rowid, content) VALUES (:row, :text);
+
+-- name: unindex_session
+DELETE FROM text_index WHERE rowid >= :first AND rowid <= :last;
+
+-- name: drop_text_index
+DROP TABLE IF EXISTS text_index;
+
+-- name: match_text
+SELECT s.app, s.user, s.id, e.row & 4294967295, -bm25(text_index) AS score
+FROM text_index JOIN events e ON e.row = text_index.rowid JOIN sessions s ON s.number = e.row >> 32
+WHERE text_index MATCH :expression AND text_index.rowid >= :first AND text_index.rowid <= :last
+  AND (:numbers IS NULL OR e.row >> 32 IN (SELECT value FROM json_each(:numbers)))
+  AND (:agents IS NULL OR e.agent IN (SELECT value FROM json_each(:agents)))
+  AND (:kinds IS NULL OR e.kind IN (SELECT value FROM json_each(:kinds)))
+  AND (:turns IS NULL OR e.turn IN (SELECT value FROM json_each(:turns)))
+  AND (:since IS NULL OR e.at >= :since) AND (:until IS NULL OR e.at < :until)
+ORDER BY score DESC, e.row DESC LIMIT :limit;
+
+-- name: put_note
+INSERT OR IGNORE INTO notes (topic, name, id, at, body) VALUES (:topic, :name, :id, :at, :body);
+
+-- name: get_note
+SELECT body FROM notes WHERE topic = :topic AND name = :name ORDER BY position DESC LIMIT 1;
+
+-- name: all_notes
+SELECT name, body FROM notes n WHERE topic = :topic
+  AND position = (SELECT max(position) FROM notes WHERE topic = n.topic AND name = n.name) ORDER BY name;

@@ -1,0 +1,59 @@
+"""`sqlite:FILE`: many sessions in one SQLite file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playhead.model.ids import SessionKey
+from playhead.stores.artifacts import FileArtifacts
+from playhead.stores.base import Durability
+from playhead.stores.files import disk_bytes
+from playhead.stores.names import file_stem
+from playhead.stores.sqlite.connect import Database, create_file
+from playhead.stores.sqlite.index import SqliteText
+from playhead.stores.sqlite.log import SqliteLog
+from playhead.stores.sqlite.notes import SqliteNotes
+from playhead.stores.streams import FileStreams
+
+
+class SharedStore(SqliteLog):
+    """All sessions in one file; beside it `FILE.streams/`, `FILE.artifacts/` and `FILE.locks/` as they are needed.
+
+    The log is `SqliteLog` itself; this class adds the companions and the removal of a session's files.
+    """
+
+    def __init__(self, path: Path, *, durability: Durability = "process", vfs: str | None = None) -> None:
+        path = path.absolute()
+        if not path.exists():
+            create_file(path, is_shared=True, durable=durability == "power")
+        self._path = path
+        super().__init__(
+            Database.open(str(path), vfs=vfs),
+            durability=durability,
+            lock_path=lambda number: self._beside("locks") / str(number),
+        )
+        self.database.run_script("notes.sql")
+        self.url = f"sqlite:{path}"
+        self.streams = FileStreams(lambda key: self._beside("streams") / f"{file_stem(key)}.stream")
+        self.artifacts = FileArtifacts(
+            lambda key: self._beside("artifacts") / file_stem(key), need=self.require, durability=durability
+        )
+        self.notes = SqliteNotes(self.database)
+        self.text = SqliteText(self)
+
+    def delete(self, key: SessionKey) -> None:
+        """Remove the session's rows in one transaction, then its files."""
+        self.delete_rows(key)
+        self.streams.remove(key)
+        self.artifacts.remove(key)
+
+    def size_bytes(self) -> int:
+        self.database.need_open()
+        return disk_bytes(self._path, Path(f"{self._path}-wal"), self._beside("artifacts"), self._beside("streams"))
+
+    def close(self) -> None:
+        self.streams.close()
+        super().close()
+
+    def _beside(self, what: str) -> Path:
+        return self._path.with_name(f"{self._path.name}.{what}")

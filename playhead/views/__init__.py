@@ -1,0 +1,1 @@
+"""What to show: pure folds of events."""

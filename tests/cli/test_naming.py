@@ -1,0 +1,163 @@
+"""Naming a session: one rule for every command, exit code 5 for several and 3 for none."""
+
+import pytest
+
+from playhead import Sessions
+from playhead.cli.failures import Failure
+from playhead.cli.naming import named
+from playhead.model.ids import SessionKey
+from tests.cli.conftest import CommandLine
+
+
+def _create(sessions: Sessions, id: str, title: str, *, app: str = "default", user: str = "default") -> None:
+    sessions.create(id, title=title, app=app, user=user).close()
+
+
+@pytest.fixture
+def several(sessions: Sessions) -> Sessions:
+    """Four sessions, from the oldest to the newest: 4f9a, 4f9b, one imported, one of another user."""
+    _create(sessions, "4f9a0000", "Deploy notes")
+    _create(sessions, "4f9b0000", "Deploy key rotation")
+    _create(sessions, "claude-code.0b7c2f8e-5d1a", "Fix the parser")
+    _create(sessions, "9d3e0000", "Reading list", user="ada")
+    return sessions
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("4f9a0000", "4f9a0000"),
+        ("4f9a", "4f9a0000"),
+        ("4f9b00", "4f9b0000"),
+        ("9d3e", "9d3e0000"),
+        ("@last", "9d3e0000"),
+        ("@-1", "9d3e0000"),
+        ("@-2", "claude-code.0b7c2f8e-5d1a"),
+        ("@-4", "4f9a0000"),
+        ("0b7c", "claude-code.0b7c2f8e-5d1a"),
+        ("claude-code.0b", "claude-code.0b7c2f8e-5d1a"),
+        ("Deploy notes", "4f9a0000"),
+        ("  deploy   KEY rotation ", "4f9b0000"),
+        ("default/ada/9d3e0000", "9d3e0000"),
+    ],
+)
+def test_a_session_answers_to_its_id_a_prefix_its_rank_and_its_title(several: Sessions, name: str, id: str) -> None:
+    assert named(several, name).id == id
+
+
+def test_a_whole_id_comes_before_prefixes_and_titles(sessions: Sessions) -> None:
+    _create(sessions, "plan", "First")
+    _create(sessions, "plan-2", "plan")
+
+    assert named(sessions, "plan") == SessionKey("default", "default", "plan")
+
+
+def test_a_whole_id_of_another_user_comes_before_prefixes(sessions: Sessions) -> None:
+    _create(sessions, "plan", "First", user="ada")
+    _create(sessions, "plan-2", "Second")
+
+    assert named(sessions, "plan") == SessionKey("default", "ada", "plan")
+
+
+@pytest.mark.parametrize(
+    ("name", "candidates"),
+    [
+        ("4f9a", ["4f9a0000", "4f9a1111"]),
+        ("notes", ["4f9a0000", "5c5c0000"]),
+    ],
+)
+def test_a_name_that_fits_several_lists_them_and_takes_none(
+    sessions: Sessions, name: str, candidates: list[str]
+) -> None:
+    _create(sessions, "4f9a0000", "Notes")
+    _create(sessions, "4f9a1111", "Other")
+    _create(sessions, "5c5c0000", "notes")
+    with pytest.raises(Failure) as failed:
+        named(sessions, name)
+
+    assert failed.value.code == 5
+    assert sorted(line.split()[0] for line in failed.value.lines) == candidates
+
+
+def test_a_prefix_of_one_session_that_is_the_title_of_another_fits_two(sessions: Sessions) -> None:
+    _create(sessions, "plan-2026", "First")
+    _create(sessions, "4f9a0000", "plan")
+    with pytest.raises(Failure) as failed:
+        named(sessions, "plan")
+
+    assert failed.value.code == 5
+
+
+def test_the_same_id_of_two_users_is_told_apart_by_the_whole_key(sessions: Sessions) -> None:
+    _create(sessions, "plan", "First", user="ada")
+    _create(sessions, "plan", "Second", user="bob")
+    with pytest.raises(Failure) as failed:
+        named(sessions, "plan")
+
+    assert failed.value.code == 5
+    assert named(sessions, "default/bob/plan") == SessionKey("default", "bob", "plan")
+
+
+def test_many_candidates_are_cut_with_their_number(sessions: Sessions) -> None:
+    for number in range(13):
+        _create(sessions, f"batch-{number:02}", f"Run {number}")
+    with pytest.raises(Failure) as failed:
+        named(sessions, "batch")
+
+    assert len(failed.value.lines) == 11
+    assert failed.value.lines[-1] == "… and 3 more"
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [("4f9a0001", "4f9a0000"), ("Fix the parsr", "claude-code.0b7c2f8e-5d1a"), ("parser", "claude-code.0b7c2f8e-5d1a")],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(several: Sessions, name: str, nearest: str) -> None:
+    with pytest.raises(Failure) as failed:
+        named(several, name)
+
+    assert failed.value.code == 3
+    assert failed.value.lines[0].split()[0] == nearest
+
+
+@pytest.mark.parametrize("name", ["4f9", "", "@-0x", "@first", "../4f9a0000", "4f9a\0", "x" * 2_000, "\ud800", "%", "4f9*"])
+def test_a_name_that_is_no_name_finds_nothing_and_breaks_nothing(several: Sessions, name: str) -> None:
+    with pytest.raises(Failure) as failed:
+        named(several, name)
+
+    assert failed.value.code == 3
+
+
+def test_a_piece_from_the_middle_of_an_id_or_a_title_finds_nothing(several: Sessions) -> None:
+    for name in ("9a0000", "key rotation", "2f8e"):
+        with pytest.raises(Failure) as failed:
+            named(several, name)
+
+        assert failed.value.code == 3
+
+
+@pytest.mark.parametrize("name", ["@last", "@-2"])
+def test_in_an_empty_store_nothing_is_last(sessions: Sessions, name: str) -> None:
+    with pytest.raises(Failure, match="there is none yet") as failed:
+        named(sessions, name)
+
+    assert failed.value.code == 3
+
+
+def test_a_rank_beyond_the_oldest_says_how_many_there_are(several: Sessions) -> None:
+    with pytest.raises(Failure, match="there are 4") as failed:
+        named(several, "@-5")
+
+    assert failed.value.code == 3
+
+
+def test_every_command_reports_unknown_and_ambiguous_names_alike(cli: CommandLine, several: Sessions) -> None:
+    commands = [["show"], ["fork"], ["verify"], ["resume"], ["rewind", "--to", "1"], ["search", "x", "--session"]]
+    unknown = [cli(*command, "nobody") for command in commands]
+    _create(several, "4f9a9999", "Another")
+    ambiguous = [cli(*command, "4f9a") for command in commands]
+
+    assert [answer.code for answer in unknown] == [3] * len(commands)
+    assert [answer.code for answer in ambiguous] == [5] * len(commands)
+    assert all(answer.out == "" and answer.err.startswith("error: ") for answer in unknown + ambiguous)
+    assert all("4f9a0000" in answer.err and "4f9a9999" in answer.err for answer in ambiguous)
