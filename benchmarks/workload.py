@@ -122,7 +122,7 @@ def _words(rng: Random, count: int) -> list[str]:
 
 
 def _turn(rng: Random, turn: int) -> Iterator[WorkloadEvent]:
-    yield _event("turn_started", "user", turn, {"trigger": "user"})
+    yield _event("turn_started", "user", turn, {"cause": "user"})
     yield _message("user", "user", turn, [_text(rng, 260)])
     for step in range(STEPS_PER_TURN):
         call_id, tool = f"call_{turn}_{step}", rng.choice(_TOOLS)

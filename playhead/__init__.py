@@ -11,7 +11,7 @@
 This is the whole public page. Stores are reached by URL; formats and adapters from their own modules.
 """
 
-
+from playhead.aio import AsyncSession, AsyncSessions, AsyncTurn, open_async
 from playhead.errors import (
     ArtifactDamaged,
     ArtifactNotFound,
@@ -62,6 +62,9 @@ __version__ = "0.1.0"
 __all__ = [
     "ArtifactDamaged",
     "ArtifactNotFound",
+    "AsyncSession",
+    "AsyncSessions",
+    "AsyncTurn",
     "BlobPart",
     "Entry",
     "Event",
@@ -105,4 +108,5 @@ __all__ = [
     "TurnNotFound",
     "UriPart",
     "open",
+    "open_async",
 ]

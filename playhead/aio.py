@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
@@ -65,3 +65,519 @@ class _Worker:
 
     def stop(self) -> None:
         self._executor.shutdown(wait=False)
+
+
+class AsyncSessions:
+    """The async twin of `Sessions`. Use it in an `async with` block, or close it."""
+
+    def __init__(self, sessions: Sessions, worker: _Worker) -> None:
+        self._sessions = sessions
+        self._worker = worker
+
+    @property
+    def url(self) -> str:
+        return self._sessions.url
+
+    async def create(
+        self,
+        id: str | None = None,
+        *,
+        title: str | None = None,
+        app: str = DEFAULT_APP,
+        user: str = DEFAULT_USER,
+        config: Mapping[str, Any] | None = None,
+        cwd: str | None = None,
+        state: Mapping[str, Any] | None = None,
+        labels: Sequence[str] = (),
+        origin: str | None = None,
+        triggers: TriggerTypes | None = None,
+    ) -> AsyncSession:
+        return AsyncSession(
+            await self._worker.run(
+                self._sessions.create,
+                id,
+                title=title,
+                app=app,
+                user=user,
+                config=config,
+                cwd=cwd,
+                state=state,
+                labels=labels,
+                origin=origin,
+                triggers=triggers,
+            ),
+            _Worker(),
+        )
+
+    async def get(
+        self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER, triggers: TriggerTypes | None = None
+    ) -> AsyncSession:
+        return AsyncSession(
+            await self._worker.run(self._sessions.get, id, app=app, user=user, triggers=triggers), _Worker()
+        )
+
+    async def resume(
+        self,
+        id: str,
+        *,
+        app: str = DEFAULT_APP,
+        user: str = DEFAULT_USER,
+        triggers: TriggerTypes | None = None,
+        outputs: Sequence[Output] = (),
+    ) -> AsyncSession:
+        return AsyncSession(
+            await self._worker.run(self._sessions.resume, id, app=app, user=user, triggers=triggers, outputs=outputs),
+            _Worker(),
+        )
+
+    async def list(
+        self,
+        *,
+        app: str | None = None,
+        user: str | None = None,
+        query: str | None = None,
+        status: str | None = None,
+        agent: str | None = None,
+        cwd: str | None = None,
+        sort: str = "last_active",
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page[Listed]:
+        return await self._worker.run(
+            self._sessions.list,
+            app=app,
+            user=user,
+            query=query,
+            status=status,
+            agent=agent,
+            cwd=cwd,
+            sort=sort,
+            limit=limit,
+            cursor=cursor,
+        )
+
+    async def search(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        app: str | None = None,
+        user: str | None = None,
+        mode: str = "auto",
+        agent: str | None = None,
+        kind: str | None = None,
+        role: str | None = None,
+        tool: str | None = None,
+        turn: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
+        branch: str = "all",
+        k: int = 20,
+    ) -> Found:
+        return await self._worker.run(
+            self._sessions.search,
+            query,
+            session=session,
+            app=app,
+            user=user,
+            mode=mode,
+            agent=agent,
+            kind=kind,
+            role=role,
+            tool=tool,
+            turn=turn,
+            since=since,
+            until=until,
+            branch=branch,
+            k=k,
+        )
+
+    async def ingest(
+        self,
+        id: str,
+        events: Sequence[SourceEvent],
+        *,
+        at: float,
+        started: Mapping[str, Any] | None = None,
+        title: str | None = None,
+        labels: Sequence[str] = (),
+        app: str = DEFAULT_APP,
+        user: str = DEFAULT_USER,
+    ) -> Ingested:
+        return await self._worker.run(
+            self._sessions.ingest, id, events, at=at, started=started, title=title, labels=labels, app=app, user=user
+        )
+
+    async def verify(self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> Verified:
+        return await self._worker.run(self._sessions.verify, id, app=app, user=user)
+
+    async def delete(self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> None:
+        await self._worker.run(self._sessions.delete, id, app=app, user=user)
+
+    async def close(self) -> None:
+        await self._worker.run(self._sessions.close)
+        self._worker.stop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class AsyncView:
+    """The async twin of `View`: a session as of one event."""
+
+    def __init__(self, view: View, worker: _Worker) -> None:
+        self._view = view
+        self._worker = worker
+
+    @property
+    def key(self) -> SessionKey:
+        return self._view.key
+
+    @property
+    def id(self) -> str:
+        return self._view.id
+
+    @property
+    def head(self) -> int:
+        return self._view.head
+
+    @property
+    def turn_count(self) -> int:
+        return self._view.turn_count
+
+    async def facts(self) -> Facts:
+        return await self._worker.run(lambda: self._view.facts)
+
+    async def path(self) -> list[Event]:
+        return await self._worker.run(self._view.path)
+
+    async def conversation(self, agent: str = DEFAULT_AGENT, *, sealed: bool = True) -> list[Message]:
+        return await self._worker.run(self._view.conversation, agent, sealed=sealed)
+
+    async def transcript(
+        self, agent: str = DEFAULT_AGENT, *, last: int | None = None, before: int | None = None, system: bool = False
+    ) -> list[Entry]:
+        return await self._worker.run(self._view.transcript, agent, last=last, before=before, system=system)
+
+    async def state(self) -> State:
+        return await self._worker.run(lambda: self._view.state)
+
+    async def waiting(self) -> list[Interrupt]:
+        return await self._worker.run(lambda: self._view.waiting)
+
+    async def artifacts(self) -> dict[str, dict[str, Any]]:
+        return await self._worker.run(self._view.artifacts)
+
+    async def artifact(self, name: str) -> bytes:
+        return await self._worker.run(self._view.artifact, name)
+
+    async def channel(self, name: str, *, last: int = 100) -> list[Event]:
+        return await self._worker.run(self._view.channel, name, last=last)
+
+
+class AsyncSession(AsyncView):
+    """The async twin of `Session`."""
+
+    def __init__(self, session: Session, worker: _Worker) -> None:
+        super().__init__(session, worker)
+        self._session = session
+
+    @property
+    def resumed(self) -> Resumed:
+        return self._session.resumed
+
+    @property
+    def seq(self) -> int:
+        return self._session.seq
+
+    async def title(self) -> str | None:
+        return await self._worker.run(lambda: self._session.title)
+
+    async def append(
+        self,
+        kind: str,
+        body: dict[str, Any],
+        *,
+        agent: str | None = None,
+        turn: str | None = None,
+        scope: str | None = None,
+        id: str | None = None,
+        at: float | None = None,
+    ) -> Event:
+        return await self._worker.run(
+            self._session.append, kind, body, agent=agent, turn=turn, scope=scope, id=id, at=at
+        )
+
+    async def append_all(self, drafts: Sequence[Draft]) -> list[Event]:
+        return await self._worker.run(self._session.append_all, drafts)
+
+    async def turn(
+        self,
+        prompt: Parts | None = None,
+        *,
+        cause: str = "user",
+        agent: str = DEFAULT_AGENT,
+        id: str | None = None,
+        label: str = "",
+    ) -> AsyncTurn:
+        return AsyncTurn(
+            await self._worker.run(self._session.turn, prompt, cause=cause, agent=agent, id=id, label=label),
+            self._worker,
+        )
+
+    async def set_state(
+        self, values: Mapping[str, Any], *, scope: str = "session", removed: Sequence[str] = ()
+    ) -> Event:
+        return await self._worker.run(self._session.set_state, values, scope=scope, removed=removed)
+
+    async def send(
+        self, channel: str, content: Any, *, sender: str, reply_to: str | None = None, turn: str | None = None
+    ) -> Event:
+        return await self._worker.run(self._session.send, channel, content, sender=sender, reply_to=reply_to, turn=turn)
+
+    async def save_artifact(
+        self, name: str, data: bytes, *, media_type: str = "application/octet-stream", turn: str | None = None
+    ) -> Event:
+        return await self._worker.run(self._session.save_artifact, name, data, media_type=media_type, turn=turn)
+
+    async def add_trigger(self, trigger: Trigger, *, id: str | None = None) -> str:
+        return await self._worker.run(self._session.add_trigger, trigger, id=id)
+
+    async def remove_trigger(self, id: str) -> Event:
+        return await self._worker.run(self._session.remove_trigger, id)
+
+    async def rename(self, title: str) -> Event:
+        return await self._worker.run(self._session.rename, title)
+
+    async def label(self, *labels: str) -> Event:
+        return await self._worker.run(self._session.label, *labels)
+
+    async def set_status(self, status: str) -> Event:
+        return await self._worker.run(self._session.set_status, status)
+
+    async def rewind(self, *, turn: int | None = None, to: int | None = None, why: str = "rewind") -> Event:
+        return await self._worker.run(self._session.rewind, turn=turn, to=to, why=why)
+
+    async def seek(self, seq: int, *, why: str = "switch") -> Event:
+        return await self._worker.run(self._session.seek, seq, why=why)
+
+    async def fork(self, *, at: int | None = None, id: str | None = None, title: str | None = None) -> AsyncSession:
+        return AsyncSession(await self._worker.run(self._session.fork, at=at, id=id, title=title), _Worker())
+
+    async def branches(self) -> list[Branch]:
+        return await self._worker.run(self._session.branches)
+
+    async def at(self, seq: int) -> AsyncView:
+        return AsyncView(await self._worker.run(self._session.at, seq), self._worker)
+
+    async def event(self, seq: int) -> Event:
+        return await self._worker.run(self._session.event, seq)
+
+    async def events(
+        self,
+        *,
+        after: int = 0,
+        until: int | None = None,
+        limit: int = EVENTS_PAGE_MAX,
+        kinds: Sequence[str] | None = None,
+        newest_first: bool = False,
+    ) -> list[Event]:
+        return await self._worker.run(
+            self._session.events, after=after, until=until, limit=limit, kinds=kinds, newest_first=newest_first
+        )
+
+    async def timeline(
+        self, *, after: int = 0, limit: int = EVENTS_PAGE_MAX, by_time: bool = False
+    ) -> list[TimelineRow]:
+        return await self._worker.run(self._session.timeline, after=after, limit=limit, by_time=by_time)
+
+    async def summary(self) -> Summary:
+        return await self._worker.run(self._session.summary)
+
+    async def search(self, query: str, **options: Any) -> Found:
+        return await self._worker.run(self._session.search, query, **options)
+
+    async def verify(self) -> Verified:
+        return await self._worker.run(self._session.verify)
+
+    async def refresh(self) -> None:
+        await self._worker.run(self._session.refresh)
+
+    async def close(self) -> None:
+        await self._worker.run(self._session.close)
+        self._worker.stop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._worker.run(self._session.__exit__, kind, error, traceback)
+        self._worker.stop()
+
+
+class AsyncSpeaker:
+    """The async twin of `Speaker`: what a turn and a sub-agent's run have in common."""
+
+    def __init__(self, speaker: Speaker, worker: _Worker) -> None:
+        self._speaker = speaker
+        self._worker = worker
+
+    @property
+    def turn_id(self) -> str:
+        return self._speaker.turn_id
+
+    @property
+    def agent(self) -> str:
+        return self._speaker.agent
+
+    @property
+    def scope(self) -> str | None:
+        return self._speaker.scope
+
+    async def say(
+        self,
+        content: Parts,
+        *,
+        model: str | None = None,
+        usage: Mapping[str, Any] | None = None,
+        finish_reason: str | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> Event:
+        return await self._worker.run(
+            self._speaker.say, content, model=model, usage=usage, finish_reason=finish_reason, extra=extra
+        )
+
+    async def think(self, text: str) -> Event:
+        return await self._worker.run(self._speaker.think, text)
+
+    async def stream(self, text: str, *, part: str = "text") -> None:
+        await self._worker.run(self._speaker.stream, text, part=part)
+
+    async def finish_stream(
+        self,
+        *,
+        model: str | None = None,
+        usage: Mapping[str, Any] | None = None,
+        finish_reason: str | None = None,
+        interrupted: bool = False,
+    ) -> Event | None:
+        return await self._worker.run(
+            self._speaker.finish_stream, model=model, usage=usage, finish_reason=finish_reason, interrupted=interrupted
+        )
+
+    async def tool_call(self, name: str, arguments: Any = None, *, id: str | None = None) -> ToolCall:
+        return await self._worker.run(self._speaker.tool_call, name, arguments, id=id)
+
+    async def tool_result(
+        self, call: ToolCall | str, response: Any, *, is_error: bool = False, extra: Mapping[str, Any] | None = None
+    ) -> Event:
+        return await self._worker.run(self._speaker.tool_result, call, response, is_error=is_error, extra=extra)
+
+    async def job(self, name: str, args: Any = None, *, kind: str = "background", id: str | None = None) -> AsyncJob:
+        return AsyncJob(await self._worker.run(self._speaker.job, name, args, kind=kind, id=id), self._worker)
+
+    async def subagent(self, name: str, task: Parts | None = None) -> AsyncSubAgent:
+        return AsyncSubAgent(await self._worker.run(self._speaker.subagent, name, task), self._worker)
+
+    async def system(self, text: str) -> Event:
+        return await self._worker.run(self._speaker.system, text)
+
+    async def inject(self, content: Parts, *, source: str, role: str = "user") -> Event:
+        return await self._worker.run(self._speaker.inject, content, source=source, role=role)
+
+    async def set_state(
+        self, values: Mapping[str, Any], *, scope: str = "session", removed: Sequence[str] = ()
+    ) -> Event:
+        return await self._worker.run(self._speaker.set_state, values, scope=scope, removed=removed)
+
+    async def fire(self, trigger: str, *, prompt: str | None = None, payload: Any = None) -> Event:
+        return await self._worker.run(self._speaker.fire, trigger, prompt=prompt, payload=payload)
+
+    async def note(self, name: str, **fields: Any) -> Event:
+        return await self._worker.run(self._speaker.note, name, **fields)
+
+
+class AsyncTurn(AsyncSpeaker):
+    """The async twin of `Turn`. `async with await session.turn(…) as turn:` ends it as `with` does."""
+
+    def __init__(self, turn: Turn, worker: _Worker) -> None:
+        super().__init__(turn, worker)
+        self._turn = turn
+
+    @property
+    def number(self) -> int:
+        return self._turn.number
+
+    async def end(
+        self, status: str = "completed", *, usage: Mapping[str, Any] | None = None, error: str | None = None
+    ) -> None:
+        await self._worker.run(self._turn.end, status, usage=usage, error=error)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await _finished(self._worker.run(self._turn.__exit__, kind, error, traceback))
+
+
+class AsyncSubAgent(AsyncSpeaker):
+    """The async twin of `SubAgent`."""
+
+    def __init__(self, run: SubAgent, worker: _Worker) -> None:
+        super().__init__(run, worker)
+        self._run = run
+
+    @property
+    def result(self) -> Any:
+        return self._run.result
+
+    async def end(self, status: str = "completed", result: Any = None) -> None:
+        await self._worker.run(self._run.end, status, result)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await _finished(self._worker.run(self._run.__exit__, kind, error, traceback))
+
+
+class AsyncJob:
+    """The async twin of `Job`."""
+
+    def __init__(self, job: Job, worker: _Worker) -> None:
+        self._job = job
+        self._worker = worker
+
+    @property
+    def id(self) -> str:
+        return self._job.id
+
+    async def done(self, result: Any = None) -> Event:
+        return await self._worker.run(self._job.done, result)
+
+    async def fail(self, error: str) -> Event:
+        return await self._worker.run(self._job.fail, error)
+
+    async def cancel(self) -> Event:
+        return await self._worker.run(self._job.cancel)
+
+
+async def _finished(ending: Coroutine[Any, Any, None]) -> None:
+    """Wait for the end of a turn even where the task is being cancelled: the lease must go back."""
+    task = asyncio.ensure_future(ending)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise

@@ -22,6 +22,7 @@ class Log:
         self,
         kind: str,
         body: Mapping[str, Any] | None = None,
+        /,
         *,
         id: str = "",
         at: float | None = None,

@@ -8,7 +8,7 @@ shrinks to a short list of steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -39,6 +39,8 @@ MESSAGES = (None, None, "msg-1", "msg-2")
 STATUSES = ("running", "completed", "failed", "interrupted", "queued")
 
 Step = tuple[str, int, int, int]
+
+_T = TypeVar("_T")
 
 
 class Steps:
@@ -177,5 +179,5 @@ def logs(max_size: int = 40) -> st.SearchStrategy[Log]:
     return st.lists(steps, max_size=max_size).map(build)
 
 
-def _of[T](pool: Sequence[T], number: int) -> T:
+def _of(pool: Sequence[_T], number: int) -> _T:
     return pool[number % len(pool)]

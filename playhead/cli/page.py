@@ -31,6 +31,12 @@ _TOOL_MARKS = {"running": "…", "completed": "✓", "failed": "✗", "interrupt
 _VALUE_CHARS_MAX = 400
 
 
+def is_typed(entry: Entry) -> bool:
+    """Return True for what a person wrote. A sub-agent's task and a note to the agent are user messages as well, and
+    somebody else wrote them."""
+    return entry.kind == "message" and entry.role == "user" and entry.agent == "user"
+
+
 def print_heading(terminal: Terminal, session: Session) -> None:
     """Write what the session is: title, id, and the facts of its listing row."""
     summary = session.summary()
@@ -67,9 +73,8 @@ def _print_message(terminal: Terminal, entry: Entry, tools: ToolDetail) -> None:
     shown_tools = entry.tools if tools != "none" else ()
     if not (entry.text or shown_tools or entry.attachments or entry.is_interrupted):
         return
-    # A sub-agent's task is a user message too, and its writer is the agent that gave it.
-    is_person = entry.role == "user" and entry.agent in (None, "user")
-    who = "you" if is_person else entry.agent or entry.role
+    is_person = is_typed(entry)
+    who = "you" if is_person else entry.agent or "note to the agent"
     terminal.line()
     terminal.line(
         Styled(f"#{entry.seq}", "dim"),

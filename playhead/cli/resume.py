@@ -13,7 +13,7 @@ from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.documents import document, session_document
 from playhead.cli.failures import Failure, report
 from playhead.cli.naming import all_rows, named, title_of
-from playhead.cli.page import print_entries, print_heading
+from playhead.cli.page import is_typed, print_entries, print_heading
 from playhead.cli.table import Styled
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import one_line
@@ -82,7 +82,7 @@ def _recent(sessions: Sessions) -> list[str]:
 
 def _last_exchange(entries: list[Entry]) -> list[Entry]:
     """Return the last prompt with all that followed; the last entry where there was no prompt."""
-    prompts = [index for index, entry in enumerate(entries) if entry.role == "user" and entry.kind == "message"]
+    prompts = [index for index, entry in enumerate(entries) if is_typed(entry)]
     return entries[prompts[-1] :] if prompts else entries[-1:]
 
 

@@ -61,8 +61,9 @@ def rewind(live: Live, *, turn: int | None = None, to: int | None = None, why: s
 def fork(live: Live, *, at: int | None, key: SessionKey, title: str | None) -> list[Event]:
     """Create session `key` from the path up to and including event `at` (the head by default), in one transaction.
 
-    Events keep their ids, times and bodies (the first one is of now); seq and the chain are new. Facts are not copied (they are of this session,
-    or of a later moment), nor is anything that only another path holds. The new session's first event names its parent.
+    Events keep their ids, times and bodies (the first one is of now); seq and the chain are new. Facts are not copied:
+    they are of this session, or of a later moment. Nor is anything that only another path holds. The new session's
+    first event names its parent.
     """
     target = path_event_at(live, live.head if at is None else at)
     if target.seq == live.head:

@@ -22,6 +22,9 @@ from playhead.views.summary import Summary, summary, wanted_seqs
 Clock = Callable[[], float]
 Entropy = Callable[[int], bytes]
 
+PENDING_MAX = 1_000
+"""So many appended events wait for the fold at the most."""
+
 FACT_RETRIES_MAX = 20
 """A fact does not depend on what came before it, so a stale append of one is read again and retried so often."""
 
@@ -75,10 +78,17 @@ class Live:
         tip = store.tip(key)
         self.seq, self.head, self.last_at = tip.seq, tip.head, tip.at
         self._position = position_at(store, key, tip.head)
+        self._pending: list[Event] = []
 
     @property
     def fold(self) -> Fold:
-        return self._position.fold
+        """The live fold. Appended events are taken in when somebody looks: an append itself should cost little."""
+        with self.lock:
+            if self._pending:
+                pending, self._pending = self._pending, []
+                ids = references(pending)
+                self._position.fold.apply_all(pending, self.store.seq_of(self.key, ids) if ids else {})
+            return self._position.fold
 
     # Writing.
 
@@ -134,23 +144,25 @@ class Live:
                     self._go_to(tip.head)
 
     def _take_in(self, events: Sequence[Event]) -> None:
-        events = [event for event in events if event.seq > self.seq]  # A retry brings back what is known.
-        if not events:
-            return
-        self.seq, self.last_at = events[-1].seq, events[-1].at
-        moved = any(event.kind == "head_moved" for event in events)
-        if moved or any(
-            not is_fact(e.kind, e.body) and e.parent > self.head and e.parent < events[0].seq for e in events
-        ):
-            last = events[-1]
-            self._go_to(last.parent if is_fact(last.kind, last.body) else last.seq)
-            return
-        ids = references(events)
-        self.fold.apply_all(events, self.store.seq_of(self.key, ids) if ids else {})
-        self.head = self.fold.head
+        """Follow what was appended. A retry brings back events that are known already."""
+        for event in events:
+            if event.seq <= self.seq:
+                continue
+            self.seq, self.last_at = event.seq, event.at
+            if is_fact(event.kind, event.body):
+                if event.parent != self.head:
+                    self._go_to(event.parent)
+            elif event.parent == self.head:
+                self._pending.append(event)
+                self.head = event.seq
+                if len(self._pending) >= PENDING_MAX:
+                    _ = self.fold
+            else:
+                self._go_to(event.seq)
 
     def _go_to(self, head: int) -> None:
         self.head = head
+        self._pending = []
         self._position = position_at(self.store, self.key, head)
 
     # Caches.

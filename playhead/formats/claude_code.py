@@ -67,8 +67,12 @@ def discover(root: Path) -> list[Source]:
         raise ImportFailed(f"there is no file or folder {root}")
     projects = root / "projects"
     top = projects if projects.is_dir() else root
+    try:
+        folders = sorted(path for path in top.iterdir() if path.is_dir())
+    except OSError as error:
+        raise ImportFailed(f"{top} cannot be listed: {error.strerror}") from error
     found: list[Source] = []
-    for folder in (top, *sorted(path for path in top.iterdir() if path.is_dir())):
+    for folder in (top, *folders):
         sessions = [path for path in _entries(folder) if path.suffix == ".jsonl" and _uuid.fullmatch(path.stem)]
         if sessions:
             old = _old_agents(folder)
@@ -87,14 +91,15 @@ def read(source: Source, position: Mapping[str, SourcePosition] | None = None) -
     Raises `ImportFailed` where the session's file cannot be opened or holds no record; a damaged record never does.
     """
     known = dict(position or {})
+    changes = {_change(path, known.get(str(path))) for path in source.agents}
     try:
-        changes = {path: _change(path, known.get(str(path))) for path in (source.path, *source.agents)}
+        changes.add(_checked_change(source.path, known.get(str(source.path))))
     except OSError as error:
-        raise ImportFailed(f"{error.filename} cannot be read: {error.strerror}") from error
+        raise ImportFailed(f"{source.path} cannot be read: {error.strerror}") from error
     memory = _memory(known.get(str(source.path)))
-    if memory is None or "other" in changes.values():
+    if memory is None or "other" in changes:
         known, memory = {}, Memory()
-    elif set(changes.values()) == {"none"}:
+    elif changes == {"none"}:
         return None
     files = _Files(known)
     runs = [run for path in source.agents if (run := files.run(path)) is not None]
@@ -102,6 +107,8 @@ def read(source: Source, position: Mapping[str, SourcePosition] | None = None) -
     for record in files.records(source.path):
         thread.add(record)
     thread.finish(file_at=files.positions[str(source.path)].mtime_ns / 1e9)
+    if known and not thread.events and not files.skipped:
+        return None
     if not known and not thread.census.counts.records:
         raise ImportFailed(f"{source.path} holds no record of Claude Code")
     if not known and memory.facts.title is None and not any(event.kind == "message" for event in thread.events):
@@ -115,11 +122,11 @@ def _session(source: Source, memory: Memory, thread: Thread, files: _Files) -> I
     main = files.positions[str(source.path)]
     carry = main.carry | {"memory": thread.carry()}
     files.positions[str(source.path)] = msgspec.structs.replace(main, carry=carry)
-    started: dict[str, Any] = {"origin": ORIGIN, "source": source.path.name, "config": dict(memory.facts.config)}
+    started: dict[str, Any] = {"origin": ORIGIN, "source": clean(source.path.name), "config": dict(memory.facts.config)}
     if memory.facts.cwd is not None:
         started["cwd"] = memory.facts.cwd
     return ImportedSession(
-        id=f"{ORIGIN}.{source.path.stem}",
+        id=f"{ORIGIN}.{_session_id(source.path, memory)}",
         at=memory.first_at or main.mtime_ns / 1e9,
         started=started,
         events=thread.events,
@@ -130,6 +137,12 @@ def _session(source: Source, memory: Memory, thread: Thread, files: _Files) -> I
         warnings=thread.warnings(),
         positions=files.positions,
     )
+
+
+def _session_id(path: Path, memory: Memory) -> str:
+    """Return the session's own id: the file's name, or what the records say where the file was given another one."""
+    stated = memory.facts.session
+    return stated if stated and not _uuid.fullmatch(path.stem) else clean(path.stem) or "unnamed"
 
 
 class _Files:
@@ -178,6 +191,14 @@ class _Files:
 
 
 def _change(path: Path, known: SourcePosition | None) -> Change:
+    """Return what happened to a sub-agent's file; one that cannot be looked at counts as it was."""
+    try:
+        return _checked_change(path, known)
+    except OSError:
+        return "none"
+
+
+def _checked_change(path: Path, known: SourcePosition | None) -> Change:
     """Return what happened to a file since it was read: nothing, more at its end, or something else."""
     if known is None:
         return "grown"

@@ -1,4 +1,4 @@
-"""What Claude Code's records say of their session as a whole: title, tag, directory, version, branch and model."""
+"""What Claude Code's records say of their session as a whole: title, tag, id, directory, version, branch and model."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _SYNTHETIC = "<synthetic>"
 
 
 class Facts(msgspec.Struct):
-    """The facts so far. titles: the last of each sort, and the first prompt. config: the first of each."""
+    """The facts so far: the last title of each sort, the first prompt, and the first of everything else."""
 
     titles: dict[str, str] = {}
     tag: str | None = None
+    session: str | None = None
     cwd: str | None = None
     config: dict[str, str] = {}
 
@@ -41,6 +42,7 @@ class Facts(msgspec.Struct):
             self._take_first_prompt(record)
         if type == "tag":
             self.tag = clean(record.get("tag"))
+        self.session = self.session or clean(record.get("sessionId"))
         self.cwd = self.cwd or text(record.get("cwd"))
         model = mapping(record.get("message")).get("model") if type == "assistant" else None
         stated = {"version": record.get("version"), "gitBranch": record.get("gitBranch"), "model": model}

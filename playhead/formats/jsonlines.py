@@ -117,10 +117,10 @@ class JsonLines:
             value = _decoder.decode(raw)
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             # Odd, glued or damaged: the slower reader takes it apart.
-            return _Pieces(raw, self._source, self.place, self._is_record).found()
+            return _Pieces(raw.removesuffix(b"\n"), self._source, self.place, self._is_record).found()
         if isinstance(value, dict) and not _is_too_deep(value, raw):
             return [Record(value, self.place.line, self.place.offset, raw.strip())]
-        return _Pieces(raw, self._source, self.place, self._is_record).found()
+        return _Pieces(raw.removesuffix(b"\n"), self._source, self.place, self._is_record).found()
 
     def _unfinished(self, raw: bytes) -> Iterator[Record | Skipped]:
         """Yield the whole records of a line that has no end yet, and one report of what follows them."""

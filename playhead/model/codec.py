@@ -21,6 +21,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import msgspec
@@ -144,15 +145,24 @@ def envelope_bytes(
     *, seq: int, parent: int, at: float, id: str, kind: str, agent: str | None, turn: str | None, scope: str | None
 ) -> bytes:
     """Return the bytes of everything in an event but its body, as the chain takes them."""
-    pieces = [_fixed.pack(seq, parent, at)]
-    for text in (id, kind, agent, turn, scope):
-        if text is None:
-            pieces.append(_ABSENT)
-        else:
-            raw = text.encode()
-            pieces.append(_length.pack(len(raw)))
-            pieces.append(raw)
-    return b"".join(pieces)
+    return b"".join(
+        (
+            _fixed.pack(seq, parent, at),
+            _field(id),
+            _repeated_field(kind),
+            _ABSENT if agent is None else _repeated_field(agent),
+            _ABSENT if turn is None else _repeated_field(turn),
+            _ABSENT if scope is None else _repeated_field(scope),
+        )
+    )
+
+
+def _field(text: str) -> bytes:
+    raw = text.encode()
+    return _length.pack(len(raw)) + raw
+
+
+_repeated_field = lru_cache(maxsize=1_024)(_field)
 
 
 def draft_envelope(draft: Draft, *, seq: int, parent: int) -> bytes:
@@ -160,7 +170,7 @@ def draft_envelope(draft: Draft, *, seq: int, parent: int) -> bytes:
     return envelope_bytes(
         seq=seq,
         parent=parent,
-        at=float(draft.at),
+        at=draft.at,
         id=draft.id,
         kind=draft.kind,
         agent=draft.agent,

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import msgspec
 
 from playhead.errors import InvalidEvent, InvalidName
 from playhead.model.body import object_in
-from playhead.model.ids import LABEL_CHARS_MAX, check_name
+from playhead.model.ids import ID_CHARS_MAX, LABEL_CHARS_MAX, check_name
 
 Kind = Literal[
     "session_started",
@@ -170,12 +171,12 @@ def _check_envelope(draft: Draft) -> None:
     try:
         check_name(draft.id, "an event id")
         if draft.turn is not None:
-            check_name(draft.turn, "a turn id")
+            _check_known(draft.turn, "a turn id", ID_CHARS_MAX)
         if draft.agent is not None:
-            check_name(draft.agent, "an agent", chars_max=LABEL_CHARS_MAX)
+            _check_known(draft.agent, "an agent", LABEL_CHARS_MAX)
         if draft.scope is not None:
-            check_name(draft.scope, "a scope", chars_max=LABEL_CHARS_MAX)
-    except InvalidName as error:
+            _check_known(draft.scope, "a scope", LABEL_CHARS_MAX)
+    except (InvalidName, TypeError) as error:
         raise InvalidEvent(str(error)) from error
     if not _is_time(draft.at):
         raise InvalidEvent(f"'at' must be finite UTC seconds, not {draft.at!r}")
@@ -184,6 +185,10 @@ def _check_envelope(draft: Draft) -> None:
         raise InvalidEvent(f"a head_moved needs the seq it moves to as 'parent', not {draft.parent!r}")
     if not moves and draft.parent is not None:
         raise InvalidEvent(f"only a head_moved names its 'parent'; the store places a {draft.kind} after the head")
+
+
+# The names of turns, agents and scopes come again with every event; an append is timed in microseconds.
+_check_known = lru_cache(maxsize=1_024)(lambda name, what, chars_max: check_name(name, what, chars_max=chars_max))
 
 
 def _is_time(at: Any) -> bool:

@@ -5,7 +5,6 @@ Nothing here draws randomness or reads a clock; both arrive as arguments.
 
 from __future__ import annotations
 
-import base64
 import re
 
 import msgspec
@@ -22,6 +21,9 @@ DEFAULT_APP = "default"
 DEFAULT_USER = "default"
 
 _ENTROPY_BYTES = 6
+_DIGITS = "0123456789abcdefghijklmnopqrstuv"
+_PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
+_SHIFTS = range(90, -1, -10)
 _MILLISECONDS_MAX = 2**48 - 1
 # Nine digits: far more runs than a session has, and short enough for any reader's integers.
 _run = re.compile(r"(.+):([0-9]{1,9})", re.DOTALL)
@@ -73,8 +75,9 @@ def time_ordered_id(at: float, entropy: bytes) -> str:
     if len(entropy) != _ENTROPY_BYTES:
         raise ValueError(f"entropy must be {_ENTROPY_BYTES} bytes, not {len(entropy)}")
     milliseconds = min(max(int(at * 1000), 0), _MILLISECONDS_MAX)
-    raw = milliseconds.to_bytes(6, "big") + entropy
-    return base64.b32hexencode(raw).decode("ascii").rstrip("=").lower()
+    # 96 bits, and 4 zero bits behind them, as ten pairs of base 32 digits: the same as base32hex in lower case.
+    bits = ((milliseconds << 48) | int.from_bytes(entropy, "big")) << 4
+    return "".join([_PAIRS[(bits >> shift) & 0x3FF] for shift in _SHIFTS])
 
 
 def agent_path(parent: str, name: str, run: int) -> str:

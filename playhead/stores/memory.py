@@ -79,9 +79,9 @@ class MemoryStore:
         self._fences = itertools.count(1)
 
     def create(self, key: SessionKey, drafts: Sequence[Draft]) -> list[Event]:
+        for draft in drafts:
+            check_draft(draft)
         with self._opened():
-            for draft in drafts:
-                check_draft(draft)
             if not drafts or drafts[0].kind != "session_started":
                 raise InvalidEvent(f"session {key.id!r} must begin with a session_started")
             if key in self._sessions:
@@ -97,9 +97,9 @@ class MemoryStore:
     ) -> list[Event]:
         if expected_seq is None and fence is None:
             raise ValueError("an append needs the seq that it expects the log to end at, or the fence of a lease")
+        for draft in drafts:
+            check_draft(draft)
         with self._session(key) as session:
-            for draft in drafts:
-                check_draft(draft)
             stored = session.stored(drafts)
             if stored is not None:
                 return stored

@@ -25,7 +25,7 @@ from playhead.model.ids import SessionKey, session_key
 from playhead.model.snapshot import full
 from playhead.stores.base import Lease, Record, Store, TextFilter, TextRow, Tip
 from playhead.stores.memory import MemoryStore
-from playhead.testing.drafts import FIRST_AT, drafts, json_values, names, started, texts
+from playhead.testing.drafts import FIRST_AT, drafts, json_values, names, some_texts, started, texts
 from playhead.testing.replay import all_records, broken_links, replayed, resumed, snapshot_at
 
 KEYS = (
@@ -209,7 +209,7 @@ class StoreMachine(RuleBasedStateMachine):
         seq += self.seq(key)
         self.both(key, lambda store: store.save_snapshot(key, full(seq, {})))
 
-    @rule(key=_key, seq=_seq, summary=texts().filter(str.isprintable))
+    @rule(key=_key, seq=_seq, summary=some_texts().filter(str.isprintable))
     def save_summary(self, key: SessionKey, seq: int, summary: str) -> None:
         self.both(key, lambda store: store.save_summary(key, max(seq, 0), summary))
 

@@ -13,6 +13,7 @@ from playhead.model.body import object_in, parts_in, text_in, token_count
 from playhead.model.event import Event
 from playhead.model.parts import call_id, text_of
 from playhead.views.fold import Fold
+from playhead.views.reply import ReplyKey, reply_key
 
 INTERRUPTED = "Interrupted before it finished; its result is unknown."
 """What a model is told about a call that never got a response."""
@@ -50,7 +51,7 @@ class Message(msgspec.Struct, frozen=True):
 def conversation(events: Iterable[Event], *, sealed: bool = True) -> list[Message]:
     """Return the messages of a conversation, given its events in reading order (as `Fold.conversation` lists them).
 
-    Pieces of one reply (the same `message_id`, agent and turn) become one message, at the place of the first.
+    Pieces of one reply become one message, at the place of the first (`reply_key` says which belong together).
 
     With `sealed` the result is one that every model accepts; the log is not touched. A message that calls tools is
     followed at once by one `tool` message with exactly one response for each call, in the order of the calls: the last
@@ -58,7 +59,7 @@ def conversation(events: Iterable[Event], *, sealed: bool = True) -> list[Messag
     whose call is not here (a summary may have taken it) becomes text of the user. Empty messages (redacted ones) are
     left out.
     """
-    messages = _merged(_message(event) for event in events)
+    messages = _merged(events)
     return _sealed(messages) if sealed else messages
 
 
@@ -94,16 +95,16 @@ def _message(event: Event) -> Message:
     )
 
 
-def _merged(messages: Iterable[Message]) -> list[Message]:
+def _merged(events: Iterable[Event]) -> list[Message]:
     merged: list[Message] = []
-    places: dict[tuple[str, str | None, str | None], int] = {}
-    for message in messages:
-        if message.role == "assistant" and message.message_id is not None:
-            place = places.setdefault((message.message_id, message.agent, message.turn), len(merged))
-            if place < len(merged):
-                merged[place] = _joined(merged[place], message)
-                continue
-        merged.append(message)
+    places: dict[ReplyKey, int] = {}
+    for event in events:
+        message, key = _message(event), reply_key(event)
+        place = len(merged) if key is None else places.setdefault(key, len(merged))
+        if place < len(merged):
+            merged[place] = _joined(merged[place], message)
+        else:
+            merged.append(message)
     return merged
 
 

@@ -9,7 +9,7 @@ Slots (see `model/snapshot.py` for how they are saved); SEP is a line feed:
     turns                     [count, id of the last turn, its first seq, 1 while it is open]
     counts                    [user messages, agent messages, tool calls, input tokens, output tokens]
     said                      [first user text, last user text, last agent text] of the main conversation
-    replies                   {SCOPE: [message id, agent, input tokens, output tokens]} of the last reply in pieces
+    replies                   {SCOPE: [message id, agent, input tokens, output tokens]} of the turn's last replies
     agents                    names of the agents that wrote (sub-agents without their run number), in order
     conv:SCOPE                ranges of the conversation, in reading order (SCOPE is empty for the main one)
     comp:SCOPE                [[compaction's seq, first covered seq, last covered seq]] in force
@@ -38,6 +38,7 @@ from playhead.model.ids import run_of, without_runs
 from playhead.model.parts import call_id, text_of
 from playhead.model.path import Ranges
 from playhead.model.snapshot import Slots, copied
+from playhead.views.reply import reply_key
 
 SEP = "\n"
 
@@ -186,28 +187,40 @@ class Fold:
             self.slots[slot] = [leading, seq]
 
     def _count_message(self, event: Event, parts: list[dict[str, Any]], *, call_count: int) -> None:
-        role, scope = event.body.get("role"), event.scope or ""
+        role, is_main = event.body.get("role"), event.scope is None
         users, agents, calls, tokens_in, tokens_out = self.slots.get("counts", [0, 0, 0, 0, 0])
-        more_in, more_out = token_count(event.body, "input_tokens") or 0, token_count(event.body, "output_tokens") or 0
-        is_more = False
-        message_id = text_in(event.body, "message_id")
-        if role == "assistant" and message_id is not None:
-            # A reply in pieces repeats its usage, growing, on every piece: it is counted once.
-            replies = self.slots.get("replies", {})
-            id, agent, seen_in, seen_out = replies.get(scope, [None, None, 0, 0])
-            is_more = (id, agent) == (message_id, event.agent)
-            if is_more and more_out < seen_out:
-                more_in, more_out = seen_in, seen_out
-            self.slots["replies"] = replies | {scope: [message_id, event.agent, more_in, more_out]}
-            if is_more:
-                more_in, more_out = more_in - seen_in, more_out - seen_out
         is_user = role == "user" and not event.body.get("injected") and not _only_responses(parts)
-        if event.scope is None:
-            users += is_user
-            agents += role == "assistant" and not is_more
-            if is_user or role == "assistant":
-                self._note_said(event.seq, parts, is_user=is_user)
-        self.slots["counts"] = [users, agents, calls + call_count, tokens_in + more_in, tokens_out + more_out]
+        is_first, more_in, more_out = self._count_reply(event)
+        self.slots["counts"] = [
+            users + (is_main and is_user),
+            agents + (is_main and is_first and role == "assistant"),
+            calls + call_count,
+            tokens_in + more_in,
+            tokens_out + more_out,
+        ]
+        if is_main and (is_user or role == "assistant"):
+            self._note_said(event.seq, parts, is_user=is_user)
+
+    def _count_reply(self, event: Event) -> tuple[bool, int, int]:
+        """Return whether a message begins a reply, and the input and output tokens that it adds.
+
+        A reply in pieces repeats its usage, growing, on each of them: what the last pieces said is not added again.
+        """
+        tokens_in, tokens_out = (
+            token_count(event.body, "input_tokens") or 0,
+            token_count(event.body, "output_tokens") or 0,
+        )
+        key = reply_key(event)
+        if key is None:
+            return True, tokens_in, tokens_out
+        replies, scope, reply = self.slots.get("replies", {}), event.scope or "", [key[0], key[1]]
+        *last, seen_in, seen_out = replies.get(scope, ["", None, 0, 0])
+        if last != reply:
+            seen_in = seen_out = 0
+        if tokens_out < seen_out:
+            tokens_in, tokens_out = seen_in, seen_out
+        self.slots["replies"] = {**replies, scope: [*reply, tokens_in, tokens_out]}
+        return last != reply, tokens_in - seen_in, tokens_out - seen_out
 
     def _note_said(self, seq: int, parts: list[dict[str, Any]], *, is_user: bool) -> None:
         if not text_of(parts).strip():

@@ -12,6 +12,7 @@ from playhead.model.body import parts_in, text_in
 from playhead.model.event import Event
 from playhead.model.parts import call_id, content_of, text_of
 from playhead.views.fold import ENDED
+from playhead.views.reply import ReplyKey, reply_key
 
 
 class ToolUse(msgspec.Struct, frozen=True):
@@ -84,7 +85,7 @@ class _Page:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self._replies: dict[tuple[str, str | None, str | None], int] = {}
+        self._replies: dict[ReplyKey, int] = {}
         self._calls: dict[str, int] = {}
         self._jobs: dict[str, int] = {}
         self._running: set[int] = set()
@@ -136,24 +137,21 @@ class _Page:
                 self.entries[at] = msgspec.structs.replace(entry, tools=tools)
 
     def _say(self, event: Event, parts: list[dict[str, Any]]) -> None:
-        role, message_id = text_in(event.body, "role") or "", text_in(event.body, "message_id")
         entry = _entry(
             event,
             "message",
-            role=role,
+            role=text_in(event.body, "role") or "",
             text=text_of(parts),
             reasoning="\n".join(content_of(part) for part in parts if part.get("type") == "reasoning"),
             tools=tuple(_call(part) for part in parts if part.get("type") == "tool_call"),
             attachments=tuple(part for part in parts if part.get("type") in ("blob", "file", "uri")),
             is_interrupted=bool(event.body.get("interrupted")),
         )
-        at = None
-        if role == "assistant" and message_id is not None:
-            reply = (message_id, event.agent, event.turn)
-            at = self._replies.get(reply)
-            self._replies.setdefault(reply, len(self.entries))
-        if at is None:
-            at = self.add(entry)
+        key, at = reply_key(event), len(self.entries)
+        if key is not None:
+            at = self._replies.setdefault(key, at)
+        if at == len(self.entries):
+            self.add(entry)
         else:
             self.entries[at] = _joined(self.entries[at], entry)
         if entry.tools:

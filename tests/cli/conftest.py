@@ -43,7 +43,8 @@ class CommandLine:
         result = CliRunner().invoke(app, list(arguments), input=text, env=environment)
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
-        return Answered(result.exit_code, result.stdout, result.stderr)
+        # The runner's own text has line ends changed; the bytes are what was written.
+        return Answered(result.exit_code, result.stdout_bytes.decode(), result.stderr_bytes.decode())
 
 
 @pytest.fixture
@@ -91,7 +92,9 @@ def hostile(sessions: Sessions) -> str:
             turn.think(f"reasoning {ESCAPES}")
             call = turn.tool_call(f"tool {ESCAPES}", {f"key {ESCAPES}": f"value {ESCAPES}"})
             turn.tool_result(call, f"response {ESCAPES}", is_error=True)
-            turn.say([{"type": "text", "content": f"answer {ESCAPES}"}, {"type": "uri", "uri": "x", "mime_type": ESCAPES}])
+            turn.say(
+                [{"type": "text", "content": f"answer {ESCAPES}"}, {"type": "uri", "uri": "x", "mime_type": ESCAPES}]
+            )
         session.save_artifact(f"file {ESCAPES}", b"bytes")
         session.send(f"channel {ESCAPES}", f"content {ESCAPES}", sender=f"sender {ESCAPES}")
     return session.id

@@ -120,7 +120,9 @@ def test_an_unknown_name_is_answered_with_the_nearest(several: Sessions, name: s
     assert failed.value.lines[0].split()[0] == nearest
 
 
-@pytest.mark.parametrize("name", ["4f9", "", "@-0x", "@first", "../4f9a0000", "4f9a\0", "x" * 2_000, "\ud800", "%", "4f9*"])
+@pytest.mark.parametrize(
+    "name", ["4f9", "", "@-0x", "@first", "../4f9a0000", "4f9a\0", "x" * 2_000, "\ud800", "%", "4f9*"]
+)
 def test_a_name_that_is_no_name_finds_nothing_and_breaks_nothing(several: Sessions, name: str) -> None:
     with pytest.raises(Failure) as failed:
         named(several, name)

@@ -102,6 +102,12 @@ class BundleStore:
     def append(
         self, key: SessionKey, drafts: Sequence[Draft], *, expected_seq: int | None, fence: int | None = None
     ) -> list[Event]:
+        found = self._open.get(key)
+        if found is not None:  # The usual way, without the general one's closure and look-ups.
+            try:
+                return found[0].append(key, drafts, expected_seq=expected_seq, fence=fence)
+            except (SessionNotFound, StoreClosed):
+                pass
         return self._on(key, lambda log: log.append(key, drafts, expected_seq=expected_seq, fence=fence))
 
     def tip(self, key: SessionKey) -> Tip:

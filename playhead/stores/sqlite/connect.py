@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
 import apsw
@@ -112,7 +113,7 @@ class Database:
                     raise ValueError(refused) from error
                 raise
 
-    def query_many(self, name: str, bindings: Sequence[Mapping[str, Any]]) -> None:
+    def query_many(self, name: str, bindings: Sequence[Mapping[str, Any] | tuple[Any, ...]]) -> None:
         """Run a named statement once for each of `bindings`."""
         with self.lock, translated(self.path):
             self.connection.executemany(self._queries[name], bindings)
@@ -122,15 +123,19 @@ class Database:
         rows = self.query(name, bindings)
         return rows[0] if rows else None
 
-    def try_insert(self, name: str, bindings: Mapping[str, Any]) -> bool:
-        """Run a named insert as its own transaction; return False where it added nothing or met a taken key."""
-        with self.lock, translated(self.path):
-            connection = self.connection
-            try:
-                connection.execute(self._queries[name], bindings)
-            except apsw.ConstraintError:
-                return False
-            return connection.changes() == 1
+    def try_insert(self, name: str, bindings: tuple[Any, ...]) -> bool:
+        """Run a named insert as its own transaction; return False where it added nothing or met a taken key.
+
+        The caller holds `lock`. This is the hot path of every append: no context managers.
+        """
+        connection = self.connection
+        try:
+            connection.execute(self._queries[name], bindings)
+        except apsw.ConstraintError:
+            return False
+        except apsw.Error as error:
+            raise _translation(error, self.path) from error
+        return connection.changes() == 1
 
     @contextlib.contextmanager
     def write(self, *, through_power_loss: bool = False) -> Iterator[None]:
@@ -236,23 +241,39 @@ def _empty_image(*, is_shared: bool) -> bytes:
         connection.close()
 
 
-@contextlib.contextmanager
-def translated(path: str) -> Iterator[None]:
-    """Translate the driver's errors into Playhead's, at the store's edge."""
-    try:
-        yield
-    except apsw.FullError as error:
-        raise StoreFull(f"{path}: no space left; nothing was written, free some and retry") from error
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreUnavailable(f"{path} stayed locked for {BUSY_TIMEOUT_MS / 1000:g} s; retry") from error
-    except apsw.NotADBError as error:
-        raise NotAStore(f"{path} is not an SQLite file") from error
-    except apsw.CorruptError as error:
-        raise StoreDamaged(f"{path} is damaged: {error}") from error
-    except (apsw.ReadOnlyError, apsw.PermissionsError) as error:
-        raise StoreReadOnly(f"{path} cannot be written: {error}") from error
-    except (apsw.CantOpenError, apsw.IOError) as error:
-        raise StoreUnavailable(f"{path} cannot be opened or read: {error}") from error
+class translated:  # noqa: N801 - read as `with translated(path):`
+    """Translate the driver's errors into Playhead's, at the store's edge. A class: a generator costs twice as much."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if isinstance(error, apsw.Error):
+            meant = _translation(error, self._path)
+            if meant is not error:
+                raise meant from error
+
+
+def _translation(error: apsw.Error, path: str) -> Exception:
+    """Return the error that a caller of the store should see; the driver's own where it can only be our mistake."""
+    if isinstance(error, apsw.FullError):
+        return StoreFull(f"{path}: no space left; nothing was written, free some and retry")
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return StoreUnavailable(f"{path} stayed locked for {BUSY_TIMEOUT_MS / 1000:g} s; retry")
+    if isinstance(error, apsw.NotADBError):
+        return NotAStore(f"{path} is not an SQLite file")
+    if isinstance(error, apsw.CorruptError):
+        return StoreDamaged(f"{path} is damaged: {error}")
+    if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
+        return StoreReadOnly(f"{path} cannot be written: {error}")
+    if isinstance(error, apsw.CantOpenError | apsw.IOError):
+        return StoreUnavailable(f"{path} cannot be opened or read: {error}")
+    return error
 
 
 def _connected(path: str, *, vfs: str | None, read_only: bool) -> apsw.Connection:

@@ -112,37 +112,27 @@ class SqliteLog:
         except InvalidEvent:
             self.require(key)  # A session that is not there is the more useful thing to say.
             raise
-        known = self._known.get(key)
-        if (
-            len(rows) == 1
-            and known is not None
-            and self._may_append_blindly(key, known, rows[0][0], expected_seq, fence)
-        ):
-            event = self._append_one(known, *rows[0], expected_seq=expected_seq, fence=fence)
+        if len(rows) == 1:
+            event = self._append_one(key, *rows[0], expected_seq=expected_seq, fence=fence)
             if event is not None:
                 return [event]
         return self._append_looking(key, rows, expected_seq=expected_seq, fence=fence)
 
-    def _may_append_blindly(
-        self, key: SessionKey, known: _Known, draft: Draft, expected_seq: int | None, fence: int | None
-    ) -> bool:
-        """One statement is enough for a plain event at the end that this process knows."""
-        if fence is None and expected_seq != known.tip.seq:
-            return False
-        if draft.kind == "head_moved" or (self.durability == "power" and draft.kind == "turn_ended"):
-            return False
-        return fence is None or draft.at - self._renewed.get(key, 0.0) < RENEW_S
-
     def _append_one(
-        self, known: _Known, draft: Draft, body: str, *, expected_seq: int | None, fence: int | None
+        self, key: SessionKey, draft: Draft, body: str, *, expected_seq: int | None, fence: int | None
     ) -> Event | None:
+        """Append in one statement, without looking first; None where that is not enough."""
+        if draft.kind == "head_moved" or (self.durability == "power" and draft.kind == "turn_ended"):
+            return None
+        if fence is not None and draft.at - self._renewed.get(key, 0.0) >= RENEW_S:
+            return None
         with self.database.lock:
-            tip = known.tip
-            if fence is None and expected_seq != tip.seq:
-                return None  # Another thread appended between the first look and the lock.
-            event, bindings, new_tip = _next(known.number, tip, draft, body)
-            bindings |= {"previous": tip.hash, "number": known.number, "fence": fence}
-            if not self.database.try_insert("append_one", bindings):
+            known = self._known.get(key)
+            if known is None or (fence is None and expected_seq != known.tip.seq):
+                return None
+            tip, number = known.tip, known.number
+            event, bindings, new_tip = _next(number, tip, draft, body)
+            if not self.database.try_insert("append_one", (*bindings, bindings[0] - 1, tip.hash, number, fence)):
                 return None
             known.tip = new_tip
             return event
@@ -173,7 +163,7 @@ class SqliteLog:
 
     def _insert(self, number: int, tip: Tip, rows: Sequence[tuple[Draft, str]]) -> tuple[list[Event], Tip]:
         events: list[Event] = []
-        all_bindings = []
+        all_bindings: list[tuple[Any, ...]] = []
         for draft, body in rows:
             if draft.kind == "head_moved":
                 self._need_target(number, draft, events)
@@ -507,30 +497,18 @@ def _checked(draft: Draft) -> str:
     return encode_body(draft.body)
 
 
-def _next(number: int, tip: Tip, draft: Draft, body: str) -> tuple[Event, dict[str, Any], Tip]:
+def _next(number: int, tip: Tip, draft: Draft, body: str) -> tuple[Event, tuple[Any, ...], Tip]:
     """Return the event that follows `tip`, what to bind for its row, and the tip after it."""
     fact = is_fact(draft.kind, draft.body)
     seq = tip.seq + 1
     parent = draft.parent if fact and draft.parent is not None else tip.head
     salt = os.urandom(SALT_BYTES)
     hash = chain_hash(tip.hash, draft_envelope(draft, seq=seq, parent=parent), body_digest(salt, body))
-    at = float(draft.at)
-    event = Event(seq, parent, draft.id, at, draft.kind, draft.agent, draft.turn, draft.scope, draft.body)
-    bindings = {
-        "row": (number << SEQ_BITS) + seq,
-        "parent": parent,
-        "id": draft.id,
-        "at": at,
-        "kind": draft.kind,
-        "agent": draft.agent,
-        "turn": draft.turn,
-        "scope": draft.scope,
-        "body": body,
-        "salt": salt,
-        "hash": hash,
-        "fact": 1 if fact else None,
-    }
-    return event, bindings, Tip(seq=seq, head=parent if fact else seq, at=at, hash=hash)
+    id, at, kind, agent, turn, scope = draft.id, float(draft.at), draft.kind, draft.agent, draft.turn, draft.scope
+    row = (number << SEQ_BITS) + seq
+    bindings = (row, parent, id, at, kind, agent, turn, scope, body, salt, hash, 1 if fact else None)
+    event = Event(seq, parent, id, at, kind, agent, turn, scope, draft.body)
+    return event, bindings, Tip(seq, parent if fact else seq, at, hash)
 
 
 def _moves_path(draft: Draft) -> bool:

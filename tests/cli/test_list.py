@@ -1,0 +1,125 @@
+"""`playhead list`: the rows of every other list, filtered and counted."""
+
+from pathlib import Path
+
+import pytest
+
+from playhead import Sessions
+from tests.cli.conftest import CommandLine
+
+
+@pytest.fixture
+def three(sessions: Sessions) -> Sessions:
+    """From the oldest to the newest: one finished, one in another folder, one whose turn never ended."""
+    with sessions.create("first-0001", title="Zebra", cwd="/home/ada/zoo") as session:
+        with session.turn("Feed it") as turn:
+            turn.say("Fed.")
+    with sessions.create("second-0001", title="apple", cwd="/home/ada/orchard") as session:
+        with session.turn("Pick it", agent="picker") as turn:
+            turn.say("Picked.")
+    with sessions.create("third-0001", title="Mango", cwd="/home/ada/orchard") as session:
+        session.append("turn_started", {"cause": "user"}, agent="coordinator", turn="turn-1")
+    return sessions
+
+
+def _ids(rows: list[list[str]]) -> list[str]:
+    return [row[0] for row in rows]
+
+
+def test_a_pipe_gets_tab_separated_rows_with_ids_alone_newest_first(cli: CommandLine, three: Sessions) -> None:
+    answer = cli("list")
+
+    assert answer.code == 0
+    assert _ids(answer.rows) == ["third-0001", "second-0001", "first-0001"]
+    assert answer.rows[1][:5] == ["second-0001", "apple", "picker", "1", "open"]
+    assert answer.rows[1][5].endswith("Z")
+    assert answer.err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "ids"),
+    [
+        (["--sort", "title"], ["second-0001", "third-0001", "first-0001"]),
+        (["--sort", "created"], ["third-0001", "second-0001", "first-0001"]),
+        (["--agent", "picker"], ["second-0001"]),
+        (["--agent", "nobody"], []),
+        (["--project", "/home/ada/orchard"], ["third-0001", "second-0001"]),
+        (["--project", "/home/ada/orchard/../zoo"], ["first-0001"]),
+        (["--project", "all"], ["third-0001", "second-0001", "first-0001"]),
+        (["--status", "interrupted"], ["third-0001"]),
+        (["--since", "2026-08-01"], ["third-0001", "second-0001", "first-0001"]),
+        (["--since", "2126-08-01"], []),
+        (["-n", "1"], ["third-0001"]),
+        (["-n", "1", "--all"], ["third-0001", "second-0001", "first-0001"]),
+    ],
+)
+def test_options_narrow_order_and_cut_the_list(
+    cli: CommandLine, three: Sessions, options: list[str], ids: list[str]
+) -> None:
+    answer = cli("list", *options)
+
+    assert answer.code == 0
+    assert _ids(answer.rows) == ids
+
+
+def test_the_current_folder_is_a_project(
+    cli: CommandLine, sessions: Sessions, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path_factory.mktemp("project").resolve()
+    sessions.create("here-0001", cwd=str(here)).close()
+    sessions.create("elsewhere-0001", cwd=str(here.parent)).close()
+    monkeypatch.chdir(here)
+
+    assert _ids(cli("list", "--project", ".").rows) == ["here-0001"]
+    assert _ids(cli("list", "--project", "..").rows) == ["elsewhere-0001"]
+
+
+def test_what_is_cut_off_is_counted_and_never_silent(cli: CommandLine, three: Sessions) -> None:
+    text, document, since = cli("list", "-n", "1"), cli("list", "-n", "1", "--json").json, cli("list", "--since", "1d")
+
+    assert text.err == "1 of 3 sessions; --all shows the rest.\n"
+    assert (len(document["sessions"]), document["total"]) == (1, 3)
+    assert cli("list", "-n", "1", "--quiet").err == ""
+    assert since.code == 0
+
+
+def test_an_empty_store_says_so_and_is_no_failure(cli: CommandLine, store_url: str) -> None:
+    answer = cli("list")
+
+    assert (answer.code, answer.out) == (0, "")
+    assert answer.err == f"No sessions in {store_url}.\n"
+    assert cli("list", "--json").json == {"sessions": [], "total": 0}
+
+
+def test_more_sessions_than_a_page_are_all_listed_once(cli: CommandLine, sessions: Sessions) -> None:
+    for number in range(53):
+        sessions.create(f"session-{number:04}").close()
+    all_ids = _ids(cli("list", "--all").rows)
+
+    assert len(cli("list").rows) == 50
+    assert len(all_ids) == len(set(all_ids)) == 53
+
+
+def test_a_session_that_cannot_be_read_is_a_row_that_says_why(
+    cli: CommandLine, sessions: Sessions, store_url: str
+) -> None:
+    sessions.create("whole-0001", title="Whole").close()
+    (Path(store_url.removeprefix("bundles:")) / "broken-0001.playhead").write_bytes(b"this is no database" * 100)
+    answer, document = cli("list"), cli("list", "--json").json
+    broken = [row for row in document["sessions"] if row["problem"]]
+
+    assert answer.code == 0
+    assert len(answer.rows) == 2
+    assert [row[4] for row in answer.rows].count("unreadable") == 1
+    assert len(broken) == 1
+    assert broken[0]["title"] is None
+
+
+def test_a_store_is_named_before_or_after_the_command(cli: CommandLine, sessions: Sessions, tmp_home: Path) -> None:
+    sessions.create("default-0001").close()
+    other = f"sqlite:{tmp_home}/other.db"
+
+    assert cli("--store", other, "list").out == ""
+    assert cli("list", "--store", other).out == ""
+    assert cli("list", PLAYHEAD_STORE=other).out == ""
+    assert _ids(cli("list").rows) == ["default-0001"]

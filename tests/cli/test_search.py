@@ -1,0 +1,107 @@
+"""`playhead search`: hits in every session, with what stands around them."""
+
+import pytest
+
+from playhead import Sessions
+from tests.cli.conftest import CommandLine
+
+
+@pytest.fixture
+def two(sessions: Sessions, upload: str) -> Sessions:
+    """The upload session, and one that mentions timeouts and kiwis."""
+    with sessions.create("garden-0001", title="Garden") as session:
+        with session.turn("When do kiwis ripen?") as turn:
+            turn.say("In autumn, if no timeout of the frost comes.")
+    return sessions
+
+
+def test_a_hit_is_a_row_that_names_its_session_and_event(cli: CommandLine, two: Sessions) -> None:
+    answer = cli("search", "connection reset")
+    (row,) = answer.rows
+
+    assert answer.code == 0
+    assert row[:2] == ["upload-0001", "6"]
+    assert row[3:6] == ["coordinator", "message", "Flaky upload test"]
+    assert "connection reset by peer" in row[6]
+    assert answer.err == "1 hit in 2 sessions.\n"
+
+
+def test_words_need_no_quotes_and_exclusions_follow_two_hyphens(cli: CommandLine, two: Sessions) -> None:
+    every = {row[0] for row in cli("search", "timeout", "frost").rows}
+    without = [row[0] for row in cli("search", "limit", "--", "-seconds").rows]
+
+    assert "garden-0001" in every
+    assert without
+    assert set(without) == {"upload-0001"}
+
+
+@pytest.mark.parametrize(
+    ("options", "sessions_hit"),
+    [
+        (["--session", "Garden"], {"garden-0001"}),
+        (["--session", "uplo"], {"upload-0001"}),
+        (["--role", "user"], {"upload-0001"}),
+        (["--agent", "coordinator/researcher:1"], set()),
+        (["--kind", "note"], set()),
+        (["--tool", "run_tests"], set()),
+        (["--since", "2126-01-01"], set()),
+        (["--until", "2126-01-01"], {"upload-0001", "garden-0001"}),
+        (["--live"], {"upload-0001", "garden-0001"}),
+        (["--mode", "fts"], {"upload-0001", "garden-0001"}),
+    ],
+)
+def test_options_narrow_the_search(cli: CommandLine, two: Sessions, options: list[str], sessions_hit: set[str]) -> None:
+    answer = cli("search", "timeouts limit frost", *options)
+
+    assert answer.code == 0
+    assert {row[0] for row in answer.rows} == sessions_hit
+
+
+def test_the_live_path_leaves_out_what_was_rewound(cli: CommandLine, two: Sessions) -> None:
+    two.get("garden-0001").rewind(turn=1)
+
+    assert [row[0] for row in cli("search", "kiwis").rows] == ["garden-0001"]
+    assert cli("search", "kiwis", "--live").rows == []
+
+
+def test_context_stands_around_each_hit_in_the_order_of_the_log(cli: CommandLine, two: Sessions) -> None:
+    rows = cli("search", "connection reset", "-C", "2").rows
+    hit = cli("search", "connection reset", "-C", "2", "--json").json["hits"][0]
+
+    assert [int(row[1]) for row in rows] == [4, 5, 6, 7, 8]
+    assert [row[-1] for row in rows] == ["context", "context", "hit", "context", "context"]
+    assert [row["seq"] for row in hit["before"] + hit["after"]] == [4, 5, 7, 8]
+
+
+def test_the_number_of_hits_is_bounded(cli: CommandLine, two: Sessions) -> None:
+    assert len(cli("search", "timeout limit upload", "-k", "2").rows) == 2
+    assert cli("search", "timeout", "-k", "0").code == 2
+
+
+def test_nothing_found_is_a_failure_only_where_one_asks_for_it(cli: CommandLine, two: Sessions) -> None:
+    calm, strict = cli("search", "xylophone"), cli("search", "xylophone", "--fail-empty")
+
+    assert (calm.code, calm.out) == (0, "")
+    assert (strict.code, strict.out) == (1, "")
+    assert cli("search", "kiwis", "--fail-empty").code == 0
+
+
+@pytest.mark.parametrize("query", ['"unbalanced', "AND", "NEAR(", "a:b:c", "*", "foo_bar C++", "日本", "(", "' OR 1=1"])
+def test_no_query_is_an_error(cli: CommandLine, two: Sessions, query: str) -> None:
+    answer = cli("search", query)
+
+    assert answer.code == 0
+    assert "error" not in answer.err
+
+
+def test_the_json_has_the_marks_and_how_far_the_index_reaches(cli: CommandLine, two: Sessions) -> None:
+    document = cli("search", "kiwis", "--json").json
+    hit = document["hits"][0]
+    start, end = hit["snippet"]["marks"][0]
+
+    assert document["query"] == "kiwis"
+    assert document["mode"] == "fts"
+    assert hit["snippet"]["text"][start:end] == "kiwis"
+    assert hit["title"] == "Garden"
+    assert document["indexed_up_to"] == {"garden-0001": two.get("garden-0001").seq}
+    assert document["problems"] == {}

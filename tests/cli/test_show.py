@@ -1,0 +1,121 @@
+"""`playhead show`: the transcript, one event, the branches."""
+
+import pytest
+
+from playhead import Sessions
+from tests.cli.conftest import ESCAPES, CommandLine
+
+
+def test_the_transcript_reads_from_the_first_prompt_to_the_last_answer(cli: CommandLine, upload: str) -> None:
+    answer = cli("show", upload)
+    said = [line for line in answer.out.splitlines() if line.startswith("  ")]
+
+    assert answer.code == 0
+    assert answer.out.startswith("Flaky upload test\nupload-0001  3 turns  open")
+    assert said[0] == "  Why does test_upload fail on CI?"
+    assert "  Raise the limit to 60." in said
+    assert "── turn 3 ──" in answer.out
+    assert "Nothing before March." not in answer.out
+
+
+@pytest.mark.parametrize(
+    ("detail", "present", "absent"),
+    [
+        ("none", [], ["run_tests", "connection reset"]),
+        ("short", ["✓ run_tests(path=tests/upload) → failed=1"], ['"path": "tests/upload"']),
+        ("full", ["✓ run_tests", '"path": "tests/upload"', "connection reset by peer"], []),
+    ],
+)
+def test_tools_show_as_much_as_was_asked_for(
+    cli: CommandLine, upload: str, detail: str, present: list[str], absent: list[str]
+) -> None:
+    out = cli("show", upload, "--tools", detail).out
+
+    assert [text for text in present if text not in out] == []
+    assert [text for text in absent if text in out] == []
+
+
+def test_a_sub_agents_run_has_a_transcript_of_its_own(cli: CommandLine, upload: str) -> None:
+    out = cli("show", upload, "--agent", "coordinator/researcher:1").out
+
+    assert "Look for earlier timeouts." in out
+    assert "Nothing before March." in out
+    assert "Why does test_upload" not in out
+    assert " you " not in out
+
+
+def test_an_event_shows_whole_with_its_place(cli: CommandLine, upload: str) -> None:
+    answer, document = cli("show", upload, "--event", "4"), cli("show", upload, "--event", "4", "--json").json
+
+    assert "event   #4" in answer.out
+    assert "kind    message" in answer.out
+    assert '"content": "Why does test_upload fail on CI?"' in answer.out
+    assert document["event"]["seq"] == 4
+    assert document["event"]["body"]["parts"][0]["content"] == "Why does test_upload fail on CI?"
+    assert document["session"]["id"] == upload
+
+
+def test_raw_text_is_exactly_what_was_stored(cli: CommandLine, sessions: Sessions) -> None:
+    text = f"first line\r\n{ESCAPES}\n\n  日本語 \t end \n"
+    with sessions.create("raw-0001") as session:
+        with session.turn("hello") as turn:
+            said = turn.say(text)
+            call = turn.tool_call("read", {})
+            result = turn.tool_result(call, text)
+            other = turn.note("weather", sky="blue")
+
+    assert cli("show", "raw-0001", "--raw", "--event", str(said.seq)).out == text
+    assert cli("show", "raw-0001", "--raw", "--event", str(result.seq)).out == text
+    assert cli("show", "raw-0001", "--raw", "--event", str(other.seq)).json == {"name": "weather", "sky": "blue"}
+    assert cli("show", "raw-0001", "--raw").out == f"hello\n{text}\n"
+
+
+def test_a_branch_is_read_by_the_event_it_ends_at(cli: CommandLine, sessions: Sessions, upload: str) -> None:
+    with sessions.get(upload) as session:
+        end = session.head
+        session.rewind(turn=3)
+        with session.turn("Leave it as it is.") as turn:
+            turn.say("Left.")
+    tree = cli("show", upload, "--tree")
+    current, left = tree.rows
+
+    assert [current[1], left[0]] == ["current", str(end)]
+    assert left[1].startswith("from ")
+    assert "Leave it as it is." in cli("show", upload).out
+    assert "Then raise the limit." not in cli("show", upload).out
+    assert "Then raise the limit." in cli("show", upload, "--branch", left[0]).out
+    assert [branch["tip_seq"] for branch in cli("show", upload, "--tree", "--json").json["branches"]] == [
+        int(current[0]),
+        end,
+    ]
+
+
+@pytest.mark.parametrize("option", ["--event", "--branch"])
+def test_an_event_that_is_not_there_is_not_found(cli: CommandLine, upload: str, option: str) -> None:
+    answer = cli("show", upload, option, "9999")
+
+    assert (answer.code, answer.out) == (3, "")
+    assert "has no event 9999" in answer.err
+
+
+def test_options_that_pick_different_things_exclude_each_other(cli: CommandLine, upload: str) -> None:
+    answer = cli("show", upload, "--event", "4", "--tree")
+
+    assert (answer.code, answer.out) == (2, "")
+
+
+def test_showing_writes_nothing(cli: CommandLine, sessions: Sessions, upload: str) -> None:
+    before = sessions.get(upload).seq
+    cli("show", upload)
+    cli("show", upload, "--tree")
+
+    assert sessions.get(upload).seq == before
+
+
+def test_the_json_says_what_the_text_says(cli: CommandLine, upload: str) -> None:
+    text, document = cli("show", upload).out, cli("show", upload, "--json").json
+    shown = [entry["text"].splitlines()[0] for entry in document["entries"] if entry["role"] == "user"]
+
+    assert [line for line in shown if line not in text] == []
+    assert [turn["number"] for turn in document["turns"]] == [1, 2, 3]
+    assert document["session"]["title"] == "Flaky upload test"
