@@ -174,9 +174,13 @@ def build(taken: Sequence[Step], after_each: Callable[[Log, Event], None] = lamb
     return machine.log
 
 
-def logs(max_size: int = 40) -> st.SearchStrategy[Log]:
-    """Any log of up to so many events after its first."""
-    return st.lists(steps, max_size=max_size).map(build)
+def many(step: st.SearchStrategy[_T], *, size_max: int = 60) -> st.SearchStrategy[list[_T]]:
+    """Lists that are long by themselves and still shrink to short ones."""
+    return st.lists(step, max_size=8) | st.lists(step, min_size=size_max // 3, max_size=size_max)
+
+
+logs: st.SearchStrategy[Log] = many(steps).map(build)
+"""Any log."""
 
 
 def _of(pool: Sequence[_T], number: int) -> _T:

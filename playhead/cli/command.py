@@ -11,6 +11,7 @@ from functools import wraps
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand
 from typer.main import get_command
 
 from playhead.cli.failures import EXIT_CODES, guarded
@@ -71,11 +72,32 @@ def built(name: str, summary: str, command: Command) -> Any:
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command(
         name=name,
+        cls=_HelpWithoutTypes,
         help="\n\n".join(text for text in (summary, command.about) if text),
         epilog=command.epilog(),
         context_settings=CONTEXT_SETTINGS,
     )(_with_shared_options(command.run))
     return get_command(app)
+
+
+class _HelpWithoutTypes(TyperCommand):
+    """A command whose help calls an argument by its name: `SESSION`, and not `{SESSION}` or `SESSION <str>`."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        return [piece.replace("{", "").replace("}", "") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        arguments, options = [], []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and parameter.param_type_name == "argument":
+                arguments.append((parameter.metavar or record[0], record[1]))
+            elif record is not None:
+                options.append(record)
+        for heading, rows in (("Arguments", arguments), ("Options", options)):
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
 
 def _with_shared_options(run: Callable[..., int | None]) -> Callable[..., int]:

@@ -95,6 +95,10 @@ def guarded(run: Callable[[], int | None], terminal: Terminal, *, debug: bool = 
         if debug:
             terminal.error_block(traceback.format_exc())
         report(error, terminal)
+        try:
+            terminal.flush()
+        except OSError:
+            terminal.abandon()
         return exit_code(error)
 
 

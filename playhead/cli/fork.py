@@ -41,7 +41,7 @@ COMMAND = Command(
     ),
     examples=(
         "playhead fork @last",
-        'playhead fork 0q3k --at 120 --title "try incremental vacuum"',
+        'playhead fork @last --at 8 --title "try incremental vacuum"',
         "playhead show $(playhead fork @last -q)",
     ),
     exits=(3, 5),

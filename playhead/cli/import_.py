@@ -33,7 +33,7 @@ def run(
     paths: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[PATH]...", help="Files or folders; without one, Claude Code's own folder", show_default=False
+            metavar="PATH", help="Files or folders; without one, Claude Code's own folder", show_default=False
         ),
     ] = None,
     format: Annotated[Literal["auto", "claude-code"], typer.Option("--format", help="What wrote them")] = "auto",

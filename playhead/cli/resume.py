@@ -33,7 +33,7 @@ def run(
     session: Annotated[
         str | None,
         typer.Argument(
-            metavar="[SESSION]",
+            metavar="SESSION",
             help="A whole id, the first four or more characters of one, @last, @-2 (the one before), or a title",
             show_default=False,
         ),

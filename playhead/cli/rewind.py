@@ -60,7 +60,7 @@ COMMAND = Command(
     examples=(
         "playhead rewind @last --to -1 --dry-run",
         "playhead rewind @last --to 3",
-        "playhead rewind @last --head 42",
+        "playhead rewind @last --head 4",
     ),
     exits=(3, 4, 5),
 )

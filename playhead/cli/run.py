@@ -68,7 +68,7 @@ COMMAND = Command(
     ),
     examples=(
         'playhead run -p "What did we decide about the upload test?"',
-        "git diff | playhead run --session @last",
+        'echo "And on Windows?" | playhead run --session @last',
         'playhead run -p "hello" --no-session --jsonl | jq -r .type',
     ),
     exits=(3, 4, 5, 10, 130),

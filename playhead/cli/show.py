@@ -66,7 +66,7 @@ COMMAND = Command(
     examples=(
         "playhead show @last",
         "playhead show @last --tools full",
-        "playhead show @last --event 2 --json",
+        "playhead show @last --event 4 --json",
         "playhead show @last --tree",
     ),
     exits=(3, 5, 6),

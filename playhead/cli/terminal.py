@@ -143,7 +143,7 @@ class Terminal:
         self._out.flush()
 
     def abandon(self) -> None:
-        """Point stdout at nothing, so that Python's own flush at exit finds no broken pipe."""
+        """Point stdout at nothing, so that Python's own flush at exit finds no broken pipe and no full disk."""
         try:
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, self._out.fileno())
@@ -194,6 +194,9 @@ class Terminal:
 
 def here_and_now(environment: Mapping[str, str]) -> Terminal:
     """Return the terminal of this process, its streams made to replace what their encoding cannot hold."""
+    # A stream that was closed before the start (`>&-`) is None; what is written then goes nowhere.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open as long as the process
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -22,7 +22,7 @@ def run(
     here: Here,
     session: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[SESSION]...", help="Named as in `show`", show_default=False),
+        typer.Argument(metavar="SESSION", help="Named as in `show`", show_default=False),
     ] = None,
     all: Annotated[bool, typer.Option("--all", help="Every session of the store")] = False,
     json: JsonOption = False,

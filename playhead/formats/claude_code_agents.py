@@ -15,11 +15,13 @@ import msgspec
 from playhead.formats.claude_code_blocks import content_text, mapping, text
 from playhead.formats.claude_code_ids import clean, key
 from playhead.formats.claude_code_records import message_of
-from playhead.model.ids import agent_path
+from playhead.model.ids import LABEL_CHARS_MAX, agent_path
 
 MAIN_AGENT = "coordinator"
 
 NAME_CHARS_MAX = 80
+PARENT_CHARS_MAX = LABEL_CHARS_MAX - 300
+"""Longest path of an agent whose sub-agents are placed below it; those of a longer one stand below the main agent."""
 
 _LAUNCHERS = frozenset({"Task", "Agent"})
 _ENDED = {"completed": "completed", "failed": "failed", "killed": "cancelled", "stopped": "cancelled"}
@@ -143,7 +145,8 @@ class SubAgents:
         given: dict[str, Any] | None = None,
     ) -> None:
         if agent is None:
-            label = agent_path(parent or MAIN_AGENT, name, 0).rpartition(":")[0]
+            above = parent if parent is not None and len(parent) <= PARENT_CHARS_MAX else MAIN_AGENT
+            label = agent_path(above, name, 0).rpartition(":")[0]
             number = self.memory.runs[label] = self.memory.runs.get(label, 0) + 1
             agent = f"{label}:{number}"
         prompt = text((given or {}).get("prompt"))

@@ -81,7 +81,7 @@ def _part(block: Json, files: list[dict[str, Any]]) -> dict[str, Any]:
     if part is not None:
         return part
     # A block that only looks like one of our parts would be taken for one.
-    return {"type": _WRAPPED, "block": block} if kind in _PART_TYPES or kind == "tool_result" else block
+    return {"type": _WRAPPED, "block": block} if kind in _PART_TYPES else block
 
 
 def _with_rest(part: dict[str, Any], block: dict[str, Any], *moved: str) -> dict[str, Any]:

@@ -146,9 +146,9 @@ def message_body(record: dict[str, Any], role: str) -> dict[str, Any] | None:
 
 
 def compaction_body(record: dict[str, Any], *, first: str, last: str) -> dict[str, Any] | None:
-    """Return the body of the `compaction` event of a summary record, or None where it holds no summary."""
+    """Return the body of the `compaction` event of a summary record, or None where it holds no text."""
     found = message_of(record)
-    if found is None:
+    if found is None or not content_text(found.content):
         return None
     rest = dict(found.holder)
     if isinstance(found.content, str):

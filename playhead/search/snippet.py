@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple
 
 from playhead.search.stem import stem
@@ -35,6 +34,8 @@ MARKS_PER_WANTED_MAX = 200
 """Of one thing that was asked for, this many places are found; the window is chosen among them."""
 TRIES_MAX = 50_000
 """Words compared, in all, where something begins like what was asked for."""
+NAMES_CHARS_MAX = 200_000
+"""So much of a text is searched for names that were typed without their `_` and `-`."""
 SEPARATORS_MAX = 40
 """Signs and spaces that may stand between two words of a phrase."""
 SNAP_CHARS = 20
@@ -220,7 +221,7 @@ class _Page:
         return before.isdigit() != here.isdigit() or (here.isupper() and (before.islower() or after.islower()))
 
 
-_NAME = re.compile(r"[^\W_]+(?:[_-]+[^\W_]+)+")
+_NAME = re.compile(r"(?<![^\W_])[^\W_]++(?:[_-]++[^\W_]++)+")
 _SEPARATORS = re.compile(rf"[\W_]{{0,{SEPARATORS_MAX}}}")
 _JOINED = re.compile(f"(?:{MARK.pattern}|[\U0001f3fb-\U0001f3ff]|\u200d[^\\w\\s])+")
 
@@ -269,7 +270,7 @@ def _joined_names(page: _Page, asked: dict[int, Wanted]) -> Iterator[_Mark]:
     items = [(number, needle[0]) for number, one in asked.items() for needle in one.needles if len(needle) == 1]
     stems = {item.asked: number for number, item in items if not item.is_prefix}
     beginnings = [(item.asked, number) for number, item in items if item.is_prefix]
-    for name in islice(_NAME.finditer(page.flat), TRIES_MAX if items else 0):
+    for name in _NAME.finditer(page.flat, 0, NAMES_CHARS_MAX if items else 0):
         if len(name[0]) <= WORD_CHARS_MAX:
             word = NOT_A_WORD.sub("", fold(name[0]))
             number = next((number for start, number in beginnings if word.startswith(start)), stems.get(stem(word), -1))

@@ -54,6 +54,9 @@ from playhead.stores.base import (
 )
 from playhead.stores.named_queries import named_queries
 
+_Sound = tuple[Draft, str]
+"""A draft that can be stored, and the text of its body."""
+
 
 class MemoryStore:
     """A `Store` whose sessions last as long as it is open. Safe for any thread; calls take turns."""
@@ -79,16 +82,15 @@ class MemoryStore:
         self._fences = itertools.count(1)
 
     def create(self, key: SessionKey, drafts: Sequence[Draft]) -> list[Event]:
-        for draft in drafts:
-            check_draft(draft)
+        sound = [_sound(draft) for draft in drafts]
         with self._opened():
             if not drafts or drafts[0].kind != "session_started":
                 raise InvalidEvent(f"session {key.id!r} must begin with a session_started")
             if key in self._sessions:
                 raise SessionExists(key.id)
             session = _Session(key)
-            session.stored(drafts)
-            events = session.take(self._staged(session, drafts))
+            session.stored(sound)
+            events = session.take(self._staged(session, sound))
             self._sessions[key] = session
             return events
 
@@ -97,16 +99,15 @@ class MemoryStore:
     ) -> list[Event]:
         if expected_seq is None and fence is None:
             raise ValueError("an append needs the seq that it expects the log to end at, or the fence of a lease")
-        for draft in drafts:
-            check_draft(draft)
         with self._session(key) as session:
-            stored = session.stored(drafts)
+            sound = [_sound(draft) for draft in drafts]
+            stored = session.stored(sound)
             if stored is not None:
                 return stored
             session.check_lease(drafts, fence)
             if fence is None and expected_seq is not None and expected_seq != session.seq:
                 raise StaleWriter(key.id, expected_seq=expected_seq, actual_seq=session.seq)
-            return session.take(self._staged(session, drafts))
+            return session.take(self._staged(session, sound))
 
     def tip(self, key: SessionKey) -> Tip:
         with self._session(key) as session:
@@ -254,15 +255,15 @@ class MemoryStore:
                 raise SessionNotFound(key.id, store=self.url)
             yield session
 
-    def _staged(self, session: _Session, drafts: Sequence[Draft]) -> list[Record]:
+    def _staged(self, session: _Session, drafts: Sequence[_Sound]) -> list[Record]:
         """Return the records that these drafts become at the end of a log. Nothing is changed, whatever is raised."""
         staged: list[Record] = []
         head, previous = session.head, session.hash
-        for seq, draft in enumerate(drafts, session.seq + 1):
+        for seq, (draft, body) in enumerate(drafts, session.seq + 1):
             parent = head if draft.parent is None else draft.parent
             if draft.parent is not None and not session.is_on_path(parent, staged):
                 raise InvalidEvent(f"session {session.key.id!r}: the head cannot move to {parent}, no event on a path")
-            body, salt = codec.encode_body(draft.body), self._entropy(codec.SALT_BYTES)
+            salt = self._entropy(codec.SALT_BYTES)
             envelope = codec.draft_envelope(draft, seq=seq, parent=parent)
             previous = codec.chain_hash(previous, envelope, codec.body_digest(salt, body))
             staged.append(_record(draft, seq, parent, body, salt, previous))
@@ -301,12 +302,12 @@ class _Session:
         self.head = records[-1].parent if records[-1].is_fact else records[-1].seq
         return events
 
-    def stored(self, drafts: Sequence[Draft]) -> list[Event] | None:
+    def stored(self, drafts: Sequence[_Sound]) -> list[Event] | None:
         """Return the events that an earlier append of these drafts wrote, or None where their ids are all new.
 
         Raises `EventConflict` for anything in between.
         """
-        ids = [draft.id for draft in drafts]
+        ids = [draft.id for draft, _ in drafts]
         if len(set(ids)) < len(ids):
             raise EventConflict(self.key.id, ids, "an id stands twice in one batch")
         known = [id for id in ids if id in self.seq_of]
@@ -317,8 +318,8 @@ class _Session:
         records = [self.records[self.seq_of[id] - 1] for id in ids]
         changed = [
             draft.id
-            for draft, record in zip(drafts, records, strict=True)
-            if (draft.kind, codec.encode_body(draft.body)) != (record.kind, record.body)
+            for (draft, body), record in zip(drafts, records, strict=True)
+            if (draft.kind, body) != (record.kind, record.body)
         ]
         if changed:
             raise EventConflict(self.key.id, changed, "with another kind or body")
@@ -502,6 +503,12 @@ class _TextIndex:
             self._connection = apsw.Connection(":memory:")
             self._connection.execute(self._queries["make_text_index"])
         return self._connection.execute(self._queries[query], bindings).fetchall()
+
+
+def _sound(draft: Draft) -> _Sound:
+    """Return a draft with the text of its body. Raises `InvalidEvent` unless it can be stored."""
+    check_draft(draft)
+    return draft, codec.encode_body(draft.body)
 
 
 def _is_storable(text: object) -> bool:

@@ -40,7 +40,7 @@ class CommandLine:
     """Calls commands in this process, with a pipe where a terminal could be."""
 
     def __call__(self, *arguments: str, text: str | None = None, **environment: str) -> Answered:
-        result = CliRunner().invoke(app, list(arguments), input=text, env=environment)
+        result = CliRunner().invoke(app, list(arguments), input=text, env=environment, prog_name="playhead")
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         # The runner's own text has line ends changed; the bytes are what was written.
@@ -109,3 +109,40 @@ class _Clock:
     def __call__(self) -> float:
         self._at += 1.0
         return self._at
+
+
+@pytest.fixture
+def claude_home(tmp_path: Path) -> Path:
+    """A Claude Code folder with one session: a prompt, an answer, and a line that is no record in between."""
+    folder = tmp_path / "claude" / "projects" / "-home-ada-upload"
+    folder.mkdir(parents=True)
+    lines = [
+        claude_record(1, "user", "Why does test_upload fail?"),
+        "this is no record\n",
+        claude_record(2, "assistant", [{"type": "text", "text": "It times out."}]),
+    ]
+    (folder / f"{CLAUDE_SESSION}.jsonl").write_text("".join(lines), encoding="utf-8")
+    return folder.parent.parent
+
+
+CLAUDE_SESSION = "0b7c2f8e-5d1a-4c1e-9a43-1f2e3d4c5b6a"
+
+
+def claude_record(number: int, role: str, content: Any, *, session: str = CLAUDE_SESSION) -> str:
+    """Return one line of a Claude Code session; each record follows the one with the number before."""
+    message: dict[str, Any] = {"role": role, "content": content}
+    if role == "assistant":
+        message |= {"id": f"msg_{number}", "type": "message", "model": "claude-sonnet-4-5"}
+    record = {
+        "type": role,
+        "uuid": f"00000000-0000-4000-8000-{number:012}",
+        "parentUuid": f"00000000-0000-4000-8000-{number - 1:012}" if number > 1 else None,
+        "sessionId": session,
+        "timestamp": f"2026-08-01T12:00:{number:02}.000Z",
+        "cwd": "/home/ada/upload",
+        "version": "2.0.0",
+        "isSidechain": False,
+        "userType": "external",
+        "message": message,
+    }
+    return json.dumps(record) + "\n"

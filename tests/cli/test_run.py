@@ -1,6 +1,7 @@
 """`playhead run`: one prompt in, one answer out, everything kept unless one says otherwise."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 

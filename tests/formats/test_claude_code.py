@@ -3,13 +3,13 @@
 import json
 import os
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import pytest
 
 from playhead.errors import ImportFailed
 from playhead.formats.claude_code import Source, default_root, discover, read, restore_record
-from playhead.formats.imported import ImportedEvent, ImportedSession
+from playhead.formats.imported import ImportedEvent, ImportedSession, SourcePosition
 from playhead.model.event import Event
 from playhead.model.path import branches, path as path_of
 from playhead.views.conversation import conversation_of_path
@@ -23,10 +23,6 @@ PROMPTS = "Why does test_upload fail on CI?"
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     return tmp_path / ".claude" / "projects" / "-home-ana-shop"
-
-
-def _path(events: list[Event]) -> list[Event]:
-    return path_of({event.seq: event for event in events}, Fold().apply_all(_on_path(events)).head)
 
 
 def _on_path(events: list[Event]) -> list[Event]:
@@ -66,7 +62,8 @@ def test_every_record_becomes_one_event_in_file_order_and_comes_back_whole(proje
 def test_a_reply_in_pieces_is_one_message_with_the_last_count_of_tokens(project: Path) -> None:
     session = imported(a_day_of_work().write(project))
 
-    reply = next(m for m in conversation_of_path(log(session.events)) if m.message_id == "msg_a")
+    events = [event for event in log(session.events) if event.kind != "compaction"]
+    reply = next(m for m in conversation_of_path(events) if m.message_id == "msg_a")
 
     assert reply.parts == [
         {"type": "reasoning", "content": "Look at the log first.", "extra": {"signature": "SIG"}},
@@ -181,11 +178,11 @@ def test_blocks_of_unknown_types_are_kept_and_never_taken_for_our_parts(project:
         "redacted_thinking",
         "claude_code.block",
         "claude_code.block",
-        "claude_code.block",
+        "tool_use",
         "uri",
         "file",
         "document",
-        "claude_code.block",
+        "tool_result",
         "claude_code.block",
         "claude_code.block",
     ]
@@ -490,10 +487,7 @@ def test_a_relayed_sub_agent_has_its_own_conversation_and_shows_in_the_transcrip
     ]
     assert [(e.agent, e.body["role"]) for e in inside] == [("coordinator", "user"), (explorer, "assistant")]
     assert _messages(session, explorer) == [("user", "Find retries"), ("assistant", "None")]
-    assert [entry.text for entry in transcript(path) if entry.kind == "sub_agent"] == [
-        f"{explorer}: running",
-        f"{explorer}: completed",
-    ]
+    assert [entry.text for entry in transcript(path) if entry.kind == "sub_agent"][-1] == f"{explorer}: completed"
     assert Fold().apply_all(path).named("run") == {"coordinator/Explore": 1}
 
 
@@ -533,7 +527,10 @@ def test_an_agent_in_the_background_ends_when_its_notification_comes(project: Pa
         "t1", "Async agent launched", toolUseResult={"isAsync": True, "status": "async_launched", "agentId": "a9"}
     )
     script.say("I will wait.")
-    told = "<task-notification>\n<task-id>a9</task-id>\n<tool-use-id>REDACTED</tool-use-id>\n<status>killed</status></task-notification>"
+    told = (
+        "<task-notification>\n<task-id>a9</task-id>\n<tool-use-id>REDACTED</tool-use-id>\n"
+        "<status>killed</status>\n</task-notification>"
+    )
     script.bare("queue-operation", operation="enqueue", content=told, sessionId=SESSION)
     script.prompt(told, origin={"kind": "task-notification"})
 
@@ -598,19 +595,20 @@ def test_the_title_is_the_tools_own_choice(project: Path) -> None:
     script.prompt("<command-name>/clear</command-name>")
     script.prompt("Only a hint", isMeta=True)
     script.prompt([{"type": "text", "text": "<ide_opened_file>a.py</ide_opened_file>"}])
-    found = []
-    for add in (
-        lambda: script.prompt("Fix   the\nupload"),
-        lambda: script.bare("summary", summary="Upload", leafUuid="x"),
-        lambda: script.bare("last-prompt", lastPrompt="and the test"),
-        lambda: script.bare("ai-title", aiTitle="Upload retries"),
-        lambda: script.bare("custom-title", customTitle="Retry"),
-        lambda: script.bare("custom-title", customTitle="Retries"),
+    script.prompt("Fix   the\nupload")
+    found = [imported(script.write(project)).title]
+    for type, field, text in (
+        ("summary", "summary", "Upload"),
+        ("last-prompt", "lastPrompt", "and the test"),
+        ("ai-title", "aiTitle", "Upload retries"),
+        ("custom-title", "customTitle", "Retry"),
+        ("custom-title", "customTitle", "Retries"),
+        ("ai-title", "aiTitle", "Late"),
     ):
-        add()
+        script.bare(type, **{field: text})
         found.append(imported(script.write(project)).title)
 
-    assert found == ["Fix the upload", "Upload", "and the test", "Upload retries", "Retry", "Retries"]
+    assert found == ["Fix the upload", "Upload", "and the test", "Upload retries", "Retry", "Retries", "Retries"]
 
 
 def test_the_session_says_where_and_with_what_it_began(project: Path) -> None:
@@ -658,7 +656,7 @@ def test_sessions_are_found_from_every_level_and_other_files_are_not(project: Pa
 
 
 def test_a_root_that_cannot_be_one_is_refused(project: Path) -> None:
-    script, _ = _with_agent_file(project, folder=".", meta=False)
+    _with_agent_file(project, folder=".", meta=False)
     (project / "empty.jsonl").write_text("")
     (project / "prose.jsonl").write_text("no JSON here\n")
 
@@ -703,12 +701,13 @@ def test_a_file_that_grew_is_read_on_with_the_same_result_as_at_once(project: Pa
         assert second is not None
         events = [*(first.events if first else ()), *second.events]
 
-        assert [(e.id, e.kind, e.at, e.agent, e.turn, e.scope, e.after) for e in events] == [
-            (e.id, e.kind, e.at, e.agent, e.turn, e.scope, e.after) for e in whole.events
+        assert [(e.id, e.kind, e.agent, e.turn, e.scope, e.after) for e in events] == [
+            (e.id, e.kind, e.agent, e.turn, e.scope, e.after) for e in whole.events
         ]
+        # The two lines at the beginning have no time; the first read gives them that of the file until there is one.
+        assert [e.at for e in events[2:]] == [e.at for e in whole.events[2:]]
         assert (second.title, second.started, second.at) == (whole.title, whole.started, whole.at)
         assert [r for r in map(restore_record, events) if r] == script.records
-        assert second.positions == whole.positions | {} or first is not None
 
 
 def test_reading_on_finds_nothing_new_until_something_is(project: Path) -> None:
@@ -806,10 +805,6 @@ def test_the_memory_of_a_read_stays_small(project: Path) -> None:
     assert len(json.dumps(carry)) < 30 * len(script.records)
 
 
-def json_copy(session: ImportedSession) -> Any:
+def json_copy(session: ImportedSession) -> dict[str, SourcePosition]:
     """Return a session's positions as they come back from where they were stored."""
-    import msgspec
-
-    return msgspec.convert(
-        json.loads(msgspec.json.encode(session.positions)), dict[str, type(next(iter(session.positions.values())))]
-    )
+    return msgspec.json.decode(msgspec.json.encode(session.positions), type=dict[str, SourcePosition])

@@ -137,7 +137,7 @@ def test_no_body_makes_the_check_fail_in_another_way(body: dict[str, Any]) -> No
             assert is_fact(kind, merged) in (True, False)
 
 
-@given(logs())
+@given(logs)
 def test_the_parent_of_an_event_is_the_head_before_it_and_a_fact_is_no_ones_parent(log: Log) -> None:
     facts = {event.seq for event in log.events if is_fact(event.kind, event.body)}
     heads = [0, *(head_after(event) for event in log.events)]

@@ -70,7 +70,7 @@ def test_a_copy_of_ranges_stays_as_it_is_while_the_ranges_grow(given: list[int],
     assert list(paths.seqs(ranges)) == [*given, *(seq + 30 for seq in more)]
 
 
-@given(logs())
+@given(logs)
 def test_a_path_runs_from_the_first_event_to_the_head_along_parents(log: Log) -> None:
     events = {event.seq: event for event in log.events}
 
@@ -94,7 +94,7 @@ def test_damaged_parents_are_reported_and_never_walked_for_ever() -> None:
     assert [branch.tip_seq for branch in branches(loop.values(), 2)] == [2]
 
 
-@given(logs())
+@given(logs)
 def test_branches_cover_every_event_on_a_path_and_exactly_one_is_current(log: Log) -> None:
     found = branches(log.events, log.head)
 
@@ -107,7 +107,7 @@ def test_branches_cover_every_event_on_a_path_and_exactly_one_is_current(log: Lo
     assert [branch.tip_seq for branch in found[1:]] == sorted((b.tip_seq for b in found[1:]), reverse=True)
 
 
-@given(logs())
+@given(logs)
 def test_a_branch_tells_where_it_left_the_current_path_and_how_much_lies_after(log: Log) -> None:
     current = {event.seq for event in log.path()}
 

@@ -266,7 +266,8 @@ def test_stop_words_count_only_where_nothing_else_was_typed() -> None:
         ('agent:"my agent"', Query(filters=Filters(agents=("my agent",)))),
         ("AGENT:Planner agent:coder", Query(filters=Filters(agents=("Planner", "coder")))),
         ("agent:planner OR agent:coder", Query(filters=Filters(agents=("planner", "coder")))),
-        ("kind:Message role:USER is:Waiting", Query(filters=Filters(kinds=("message",), roles=("user",), flags=("waiting",)))),
+        ("kind:Message role:USER is:Waiting", Query(filters=Filters(
+            kinds=("message",), roles=("user",), flags=("waiting",)))),
         ("tool:grep turn:t3 session:s.1 branch:all", Query(filters=Filters(
             tools=("grep",), turns=("t3",), sessions=("s.1",), branches=("all",)))),
         ("-old kind:note", Query(excluded=(Term("old"),), filters=Filters(kinds=("note",)))),
@@ -412,9 +413,10 @@ def test_every_term_of_the_longest_question_is_a_legal_expression(index: Index) 
 ANYTHING = st.text(alphabet=st.characters())
 SYNTAX = st.lists(
     st.sampled_from(
-        ['"', "''", "-", "--", "*", "OR", "|", "AND", "NOT", "NEAR(", "NEAR(a b, 3)", ")", "(", "{", "}", "^", "+", ":", "\\",
-         "\0", "\ud83d", "agent:", 'kind:"', "since:", "before:7d", "body:", "rowid:", " ", " ", " ", "the", "key", "deploy",
-         "getUserName", "src/a.py", "C++", ".NET", "E0277", "東京", "エ", "한국어", "é", "🚀", "👍🏽", "🇩🇪", "a3f9c1d2"]
+        ['"', "''", "-", "--", "*", "OR", "|", "AND", "NOT", "NEAR(", "NEAR(a b, 3)", ")", "(", "{", "}", "^", "+", ":",
+         "\\", "\0", "\ud83d", "agent:", 'kind:"', "since:", "before:7d", "body:", "rowid:", " ", " ", " ", "the",
+         "key", "deploy", "getUserName", "src/a.py", "C++", ".NET", "E0277", "東京", "エ", "한국어", "é", "🚀", "👍🏽", "🇩🇪",
+         "a3f9c1d2"]
     ),
     max_size=12,
 ).map("".join)  # fmt: skip

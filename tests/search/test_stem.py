@@ -11,9 +11,9 @@ from tests.conftest import PROJECT
 from tests.search.conftest import Index
 
 ENDINGS = (
-    "s es ed eed ing y e ll ational tional enci anci izer logi bli alli entli eli ousli ization ation ator alism iveness "
-    "fulness ousness aliti iviti biliti icate ative alize iciti ical ful ness al ance ence er ic able ible ant ement "
-    "ment ent ion ou ism ate iti ous ive ize ies sses"
+    "s es ed eed ing y e ll ational tional enci anci izer logi bli alli entli eli ousli ization ation ator alism "
+    "iveness fulness ousness aliti iviti biliti icate ative alize iciti ical ful ness al ance ence er ic able ible ant "
+    "ement ment ent ion ou ism ate iti ous ive ize ies sses"
 ).split()
 SYLLABLE = st.text(alphabet="abeiostlyzwx", max_size=4)
 ENGLISH = st.tuples(SYLLABLE, st.sampled_from(ENDINGS), st.sampled_from(["", *ENDINGS])).map("".join)

@@ -10,14 +10,14 @@ from hypothesis import given, settings, strategies as st
 
 from playhead.model import path as paths, snapshot as snapshots
 from playhead.model.event import Event
-from playhead.model.snapshot import Snapshot, Slots, extended, full, next_snapshot, restore
+from playhead.model.snapshot import Slots, Snapshot, extended, full, next_snapshot, restore
 from playhead.views.conversation import conversation, conversation_of_path
 from playhead.views.fold import Fold, references
 from playhead.views.interrupts import interrupts, waiting
 from playhead.views.state import state, state_from_positions
 from playhead.views.turns import turns
 from tests.log import Log, call, response
-from tests.strategies import SCOPES, Step, Steps, build, steps
+from tests.strategies import SCOPES, Step, Steps, build, many, steps
 
 KEEP = ("snapshot", "full_snapshot", "replace_snapshot")
 kept_steps = steps | st.tuples(st.sampled_from(KEEP), *[st.integers(0, 40)] * 3)
@@ -77,7 +77,7 @@ def sessions(taken: Sequence[Step]) -> tuple[Log, Keeper, list[Fold]]:
 
 
 @settings(max_examples=300)
-@given(st.lists(kept_steps, max_size=50))
+@given(many(kept_steps))
 def test_a_resume_gives_what_a_full_replay_gives_on_every_branch(taken: list[Step]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         # Short runs, so that few snapshots make chains of every level.
@@ -106,7 +106,7 @@ def by_seq(named: dict[str, Any]) -> list[tuple[str, int]]:
     return sorted(named.items(), key=lambda item: item[1])
 
 
-@given(st.lists(steps, max_size=30), st.lists(steps, max_size=15))
+@given(many(steps), many(steps, size_max=20))
 def test_going_back_gives_the_views_of_then(before: list[Step], after: list[Step]) -> None:
     then = build(before)
     path = then.path()
@@ -119,7 +119,7 @@ def test_going_back_gives_the_views_of_then(before: list[Step], after: list[Step
     assert interrupts(log.path()) == interrupts(path)
 
 
-@given(st.lists(steps, max_size=30), steps)
+@given(many(steps), steps)
 def test_a_copy_of_a_fold_goes_its_own_way(taken: list[Step], more: Step) -> None:
     machine = Steps()
     for step in taken:
@@ -133,12 +133,12 @@ def test_a_copy_of_a_fold_goes_its_own_way(taken: list[Step], more: Step) -> Non
     assert json.dumps(fold.slots) == before
 
 
-def long_session(turn_count: int) -> tuple[Log, list[int]]:
-    """Return a session of 37 events a turn, every fifth with a sub-agent, and the head at each turn's end."""
-    log, ends = Log(), []
+def long_session(turn_count: int) -> Log:
+    """Return a session of 37 events a turn, with a sub-agent in every fifth."""
+    log = Log()
     for number in range(1, turn_count + 1):
-        turn: dict[str, Any] = {"turn": f"turn-{number:020}"}
-        first = len(log.events)
+        turn: dict[str, Any] = {"turn": f"turn-{number:015}"}
+        last = len(log.events) + 37
         log.add("turn_started", cause="user", **turn)
         log.user(f"Question {number}?", by="user", **turn)
         if number % 5 == 0:
@@ -149,22 +149,21 @@ def long_session(turn_count: int) -> tuple[Log, list[int]]:
                 log.assistant(call(f"sub-{number}-{index}"), by=label, scope=label, **turn)
                 log.tool(response(f"sub-{number}-{index}"), by=label, scope=label, **turn)
             log.add("job_changed", {**job, "status": "completed"}, **turn)
-        while len(log.events) - first < 32:
+        while len(log.events) < last - 5:
             id = f"call-{len(log.events)}"
             log.assistant(call(id), by="coordinator", usage={"input_tokens": 9_000, "output_tokens": 90}, **turn)
             log.tool(response(id), **turn)
         log.add("state_changed", {"delta": {"session": {"last_question": number}}}, **turn)
-        while len(log.events) - first < 35:
+        while len(log.events) < last - 2:
             log.add("note", name="checkpoint", **turn)
         log.assistant(f"Answer {number}.", by="coordinator", **turn)
         log.add("turn_ended", status="completed", **turn)
-        ends.append(log.head)
-    return log, ends
+    return log
 
 
 def test_snapshots_stay_small_and_grow_with_the_session_not_faster() -> None:
-    log, ends = long_session(400)
-    fold, chain = Fold(), []
+    log, fold = long_session(400), Fold()
+    chain: list[Snapshot] = []
     sizes, lengths = [], []
 
     for event in log.events:
