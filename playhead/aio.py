@@ -3,7 +3,10 @@
 There are no decisions here; `session.py` and `turn.py` have them all. The verbs of one open session take turns on one
 worker thread of its own, so a long search over all sessions never holds up a turn, and nothing blocks the event loop.
 
-A cancelled call may still land: its thread goes on. Event ids make a retry harmless.
+What reads the store is awaited here, also where the blocking twin has a property for it.
+
+A cancelled call may still land: its thread goes on. Event ids make a retry harmless. A turn never stays open for it:
+one that began for a cancelled call is ended, and one that is left by cancelling ends before the cancellation goes on.
 """
 
 from __future__ import annotations
@@ -11,11 +14,12 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import partial
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from playhead.features.ingest import Ingested, SourceEvent
 from playhead.features.listing import Listed, Page
@@ -53,18 +57,43 @@ async def open_async(
     return AsyncSessions(Sessions(store, clock=clock, entropy=entropy), worker)
 
 
+@asynccontextmanager
+async def lent(
+    sessions: Sessions, session: Session, turn: Turn
+) -> AsyncIterator[tuple[AsyncSessions, AsyncSession, AsyncTurn]]:
+    """Lend the async twins of what a blocking program has open, for the length of a block.
+
+    It stays the program's to end and to close. After the block no verb of the session is under way any more.
+    """
+    store_worker, session_worker = _Worker(), _Worker()
+    try:
+        yield (
+            AsyncSessions(sessions, store_worker),
+            AsyncSession(session, session_worker),
+            AsyncTurn(turn, session_worker),
+        )
+    finally:
+        # Verbs run in the order of their calls, so that after this one all are done, those that were cancelled too.
+        await _finished(session_worker.run(session_worker.stop))
+        store_worker.stop()
+
+
 class _Worker:
-    """One thread that runs blocking verbs in the order of their calls."""
+    """One thread that runs blocking verbs in the order of their calls. It begins with the first, also after `stop`."""
 
     def __init__(self) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="playhead")
+        self._executor: ThreadPoolExecutor | None = None
 
     async def run(self, verb: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="playhead")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, partial(verb, *args, **kwargs))
 
     def stop(self) -> None:
-        self._executor.shutdown(wait=False)
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown(wait=False)
 
 
 class AsyncSessions:
@@ -77,6 +106,12 @@ class AsyncSessions:
     @property
     def url(self) -> str:
         return self._sessions.url
+
+    async def run(
+        self, function: Callable[Concatenate[Sessions, P], T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a function of the blocking `Sessions` (its first argument) on the worker thread."""
+        return await self._worker.run(function, self._sessions, *args, **kwargs)
 
     async def create(
         self,
@@ -242,13 +277,11 @@ class AsyncView:
     def id(self) -> str:
         return self._view.id
 
-    @property
-    def head(self) -> int:
-        return self._view.head
+    async def head(self) -> int:
+        return await self._worker.run(lambda: self._view.head)
 
-    @property
-    def turn_count(self) -> int:
-        return self._view.turn_count
+    async def turn_count(self) -> int:
+        return await self._worker.run(lambda: self._view.turn_count)
 
     async def facts(self) -> Facts:
         return await self._worker.run(lambda: self._view.facts)
@@ -325,10 +358,16 @@ class AsyncSession(AsyncView):
         id: str | None = None,
         label: str = "",
     ) -> AsyncTurn:
-        return AsyncTurn(
-            await self._worker.run(self._session.turn, prompt, cause=cause, agent=agent, id=id, label=label),
-            self._worker,
+        beginning = asyncio.ensure_future(
+            self._worker.run(self._session.turn, prompt, cause=cause, agent=agent, id=id, label=label)
         )
+        try:
+            return AsyncTurn(await _finished(beginning), self._worker)
+        except asyncio.CancelledError:
+            # It may have begun all the same. Nobody would end it, and its lease would be held as long as this process.
+            if not beginning.cancelled() and beginning.exception() is None:
+                await _finished(self._worker.run(beginning.result().end, "cancelled"))
+            raise
 
     async def set_state(
         self, values: Mapping[str, Any], *, scope: str = "session", removed: Sequence[str] = ()
@@ -511,9 +550,8 @@ class AsyncTurn(AsyncSpeaker):
         super().__init__(turn, worker)
         self._turn = turn
 
-    @property
-    def number(self) -> int:
-        return self._turn.number
+    async def number(self) -> int:
+        return await self._worker.run(lambda: self._turn.number)
 
     async def end(
         self, status: str = "completed", *, usage: Mapping[str, Any] | None = None, error: str | None = None
@@ -573,11 +611,15 @@ class AsyncJob:
         return await self._worker.run(self._job.cancel)
 
 
-async def _finished(ending: Coroutine[Any, Any, None]) -> None:
-    """Wait for the end of a turn even where the task is being cancelled: the lease must go back."""
-    task = asyncio.ensure_future(ending)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await task
-        raise
+async def _finished(call: Awaitable[T]) -> T:
+    """Wait for a call to its end, however often the task is cancelled meanwhile; the cancellation goes on then."""
+    task = asyncio.ensure_future(call)
+    cancellation: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancellation = error
+    if cancellation is not None:
+        raise cancellation from (None if task.cancelled() else task.exception())
+    return task.result()

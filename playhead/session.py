@@ -24,7 +24,7 @@ from playhead.model import path as paths
 from playhead.model.event import SHARED_SCOPES, Draft, Event
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey, session_key, time_ordered_id
 from playhead.model.path import Branch, Ranges
-from playhead.search.find import Found, find
+from playhead.search.find import Found, Narrow, find
 from playhead.stores.base import EVENTS_PAGE_MAX, Durability, Store
 from playhead.stores.open import open_store
 from playhead.turn import Parts, Turn, state_body
@@ -183,24 +183,18 @@ class Sessions:
         keys = None
         if session is not None:
             keys = [self._key(session, app or DEFAULT_APP, user or DEFAULT_USER)]
+        narrow = Narrow(agent, kind, role, tool, turn, since, until, branch)
         return find(
             self.store,
             query,
             keys=keys,
+            narrow=narrow,
+            live_path=self._live_path(),
+            now=self._clock(),
+            mode=mode,
             app=app,
             user=user,
-            mode=mode,
-            agent=agent,
-            kind=kind,
-            role=role,
-            tool=tool,
-            turn=turn,
-            since=since,
-            until=until,
-            branch=branch,
             k=k,
-            now=self._clock(),
-            live_path=self._live_path(),
         )
 
     def ingest(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +23,10 @@ Parts = str | Sequence[Part | Mapping[str, Any] | str]
 """Content of a message: a text, or parts (typed, as JSON objects, or plain strings)."""
 
 
+ERROR_CHARS_MAX = 2_000
+"""So much of an error's text is recorded where a block failed."""
+
+
 class ToolCall(msgspec.Struct, frozen=True):
     """A tool call that was recorded. id: what its result refers to."""
 
@@ -30,7 +35,7 @@ class ToolCall(msgspec.Struct, frozen=True):
     seq: int
 
 
-class Speaker:
+class Speaker(ABC):
     """What the main agent and a sub-agent's run have in common: they speak, think, call tools and keep state.
 
     Pieces of one reply (text, then calls, before any result) share a `message_id`, so that a model is sent one message.
@@ -187,6 +192,25 @@ class Speaker:
         """Record anything that has no kind of its own."""
         return self._append("note", {"name": name, **fields})
 
+    # Ending.
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._close("completed", None)
+        elif isinstance(error, KeyboardInterrupt | asyncio.CancelledError | GeneratorExit):
+            self._close("cancelled", None)
+        else:
+            self._close("failed", f"{type(error).__name__}: {error}"[:ERROR_CHARS_MAX])
+
+    @abstractmethod
+    def _close(self, status: str, error: str | None) -> None:
+        """End with this status; `error` says what was raised."""
+
     # How it is written.
 
     def _assistant(
@@ -288,18 +312,8 @@ class Turn(Speaker):
             self._live.store.release(self._lease)
         bring_up_to_date(self._live.store, self._live.key)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if error is None:
-            self.end()
-        elif isinstance(error, KeyboardInterrupt | asyncio.CancelledError | GeneratorExit):
-            self.end("cancelled")
-        else:
-            self.end("failed", error=f"{type(error).__name__}: {error}"[:2_000])
+    def _close(self, status: str, error: str | None) -> None:
+        self.end(status, error=error)
 
 
 class Job:
@@ -370,18 +384,8 @@ class SubAgent(Speaker):
         else:
             self._job.done(self.result)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if error is None:
-            self.end()
-        elif isinstance(error, KeyboardInterrupt | asyncio.CancelledError | GeneratorExit):
-            self.end("cancelled")
-        else:
-            self.end("failed", f"{type(error).__name__}: {error}"[:2_000])
+    def _close(self, status: str, error: str | None) -> None:
+        self.end(status, error)
 
 
 def state_body(values: Mapping[str, Any], *, scope: str, removed: Sequence[str] = ()) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import typer
 from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.documents import row_document
 from playhead.cli.moments import age, iso, moment
-from playhead.cli.naming import title_of
+from playhead.cli.naming import short_names, title_of
 from playhead.cli.table import Cell, Column, Style
 from playhead.features.listing import PAGE_MAX, Listed
 from playhead.session import Sessions
@@ -55,7 +55,8 @@ def run(
     if json:
         here.terminal.json({"sessions": [row_document(row) for row in rows], "total": total})
         return
-    here.terminal.table(_COLUMNS, (_row(row, now) for row in rows))
+    names = short_names(row.key for row in rows)
+    here.terminal.table(_COLUMNS, (_row(row, names[row.key], now) for row in rows))
     if total == 0:
         here.terminal.note(f"No sessions in {here.store_url}.")
     elif len(rows) < total:
@@ -66,7 +67,8 @@ COMMAND = Command(
     run,
     about=(
         "On a terminal the rows stand under headings, with how long ago each session was active. In a pipe they are "
-        "tab-separated without headings: id, title, agents, turns, status, last active (UTC)."
+        "tab-separated without headings: id, title, agents, turns, status, last active (UTC). A long id is cut on a "
+        "terminal to what is enough to name its session."
     ),
     examples=(
         "playhead list",
@@ -125,13 +127,14 @@ def _active_at(row: Listed) -> float:
     return row.summary.last_active_at if row.summary is not None else 0.0
 
 
-def _row(row: Listed, now: float) -> list[Cell | str]:
+def _row(row: Listed, name: str, now: float) -> list[Cell | str]:
     summary = row.summary
+    id = Cell(name, str(row.key))
     if summary is None:
         unreadable = Cell("unreadable", "unreadable", style="red")
-        return [str(row.key), Cell(title_of(row), title_of(row), style="dim"), "", "", unreadable, ""]
+        return [id, Cell(title_of(row), title_of(row), style="dim"), "", "", unreadable, ""]
     return [
-        str(row.key),
+        id,
         summary.title,
         " ".join(summary.agents),
         str(summary.turn_count),

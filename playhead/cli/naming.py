@@ -10,7 +10,8 @@ The library knows whole ids only, so nobody but a person at a command line ever 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 from playhead.cli.failures import Failure
@@ -23,6 +24,7 @@ from playhead.session import Sessions
 PREFIX_CHARS_MIN = 4
 CANDIDATES_MAX = 10
 NEAREST_MAX = 3
+SHORT_CHARS = 20
 
 
 def named(sessions: Sessions, name: str) -> SessionKey:
@@ -64,6 +66,14 @@ def all_rows(sessions: Sessions) -> Iterator[Listed]:
 def title_of(row: Listed) -> str:
     """Return what the list calls a session; one that cannot be read is called by what is wrong with it."""
     return row.summary.title if row.summary is not None else f"({row.problem or 'unreadable'})"
+
+
+def short_names(keys: Iterable[SessionKey]) -> dict[SessionKey, str]:
+    """Return what to call each of these sessions in a table: the first `SHORT_CHARS` of its id, whole where several
+    begin so. An id that Playhead made is that short; one that another program made leaves no room for the title."""
+    whole = {key: str(key) for key in keys}
+    begun = Counter(name[:SHORT_CHARS] for name in whole.values())
+    return {key: name[:SHORT_CHARS] if begun[name[:SHORT_CHARS]] == 1 else name for key, name in whole.items()}
 
 
 def _by_whole_id(sessions: Sessions, name: str) -> SessionKey | None:

@@ -14,7 +14,7 @@ from playhead.cli.moments import age, iso, moment
 from playhead.cli.naming import named
 from playhead.cli.table import Piece, Styled, tab_separated
 from playhead.cli.terminal import Terminal
-from playhead.cli.text import fitted, one_line
+from playhead.cli.text import fitted, one_line, width
 from playhead.model.ids import SessionKey
 from playhead.search.find import Hit
 from playhead.session import Session, Sessions
@@ -23,6 +23,7 @@ from playhead.views.timeline import TimelineRow
 HITS_DEFAULT = 20
 HITS_MAX = 1_000
 CONTEXT_MAX = 100
+TITLE_COLUMNS_MIN = 20
 
 
 def run(
@@ -166,12 +167,13 @@ def _print_hits(terminal: Terminal, hits: Iterable[_Placed], now: float, *, has_
 
 def _print_for_a_person(terminal: Terminal, placed: _Placed, now: float) -> None:
     hit = placed.hit
+    who = " ".join(dict.fromkeys(one for one in (hit.agent, hit.role or hit.kind) if one))
+    place = f"  #{hit.seq}  {one_line(who)}  {age(hit.at, now)}  "
+    title_columns = max(terminal.width - width(str(placed.key) + place), TITLE_COLUMNS_MIN)
     terminal.line(
         Styled(str(placed.key), "cyan"),
-        "  ",
-        Styled(f"#{hit.seq}", "dim"),
-        f"  {one_line(placed.title)}  ",
-        Styled(f"{one_line(hit.agent or '')} {hit.role or hit.kind} · {age(hit.at, now)}", "dim"),
+        Styled(place, "dim"),
+        Styled(fitted(one_line(placed.title), title_columns), "bold"),
     )
     for row in placed.before:
         _print_context(terminal, row)

@@ -9,7 +9,7 @@ import typer
 
 from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.failures import Failure
-from playhead.cli.naming import all_rows, named
+from playhead.cli.naming import all_rows, named, short_names
 from playhead.cli.table import Cell, Column
 from playhead.errors import PlayheadError
 from playhead.model.ids import SessionKey
@@ -41,7 +41,8 @@ def run(
     if json:
         here.terminal.json({"sessions": results, "ok_count": len(ok), "problem_count": len(results) - len(ok)})
     else:
-        here.terminal.table(_COLUMNS, (row for one in results for row in _rows(one)))
+        names = short_names(keys)
+        here.terminal.table(_COLUMNS, (row for one in results for row in _rows(one, names)))
         here.terminal.note(f"{len(ok)} of {len(results)} sessions are whole.")
     return 0 if len(ok) == len(results) else INTEGRITY_PROBLEM
 
@@ -82,9 +83,9 @@ def _verified(sessions: Sessions, key: SessionKey) -> dict[str, Any]:
     return {**found, "ok": verified.ok, "problems": list(verified.problems), **counted}
 
 
-def _rows(result: dict[str, Any]) -> Iterator[list[Cell | str]]:
+def _rows(result: dict[str, Any], names: dict[SessionKey, str]) -> Iterator[list[Cell | str]]:
     key = SessionKey(result["app"], result["user"], result["id"])
     counts = ["" if one is None else str(one) for one in (result["event_count"], result["snapshot_count"])]
     state = Cell("whole", "whole", style="green") if result["ok"] else Cell("damaged", "damaged", style="red")
     for problem in result["problems"] or [""]:
-        yield [str(key), state, *counts, problem]
+        yield [Cell(names[key], str(key)), state, *counts, problem]

@@ -84,7 +84,7 @@ def read(source: Source, position: Mapping[str, SourcePosition] | None = None) -
     """Return what a session's files hold beyond `position`, or None where that is nothing.
 
     position: file name to how far it was read, as `ImportedSession.positions` gave it. Where the files only grew, the
-    events are those that came since; where one was shortened or changed, they are all of them again, under the same
+    events and counts are of what came since; where one was shortened or changed, they are of all again, under the same
     ids. None is also the answer for a first read that finds neither a message nor a title: the program leaves such
     files behind when it is opened and closed.
 
@@ -182,7 +182,8 @@ class _Files:
             self._report(Skipped(str(path), 1, 0, 0, str(error)))
             return None
         agent_id = clean(path.stem.removeprefix("agent-")) or path.stem
-        return Run(agent_id, records, clean(_sidecar(path).get("toolUseId")))
+        sidecar = _sidecar(path)
+        return Run(agent_id, records, clean(sidecar.get("toolUseId")), clean(sidecar.get("agentType")))
 
     def _report(self, skipped: Skipped) -> None:
         self.skipped_count += 1

@@ -18,6 +18,7 @@ from playhead.formats.claude_code_records import message_of
 from playhead.model.ids import LABEL_CHARS_MAX, agent_path
 
 MAIN_AGENT = "coordinator"
+UNNAMED = "agent"
 
 NAME_CHARS_MAX = 80
 PARENT_CHARS_MAX = LABEL_CHARS_MAX - 300
@@ -58,10 +59,10 @@ class SubAgents:
         self.memory = memory
         self._on_change = on_change
 
-    def line(self, record: dict[str, Any], parent_line: str | None) -> str | None:
-        """Return the path of the run that a record of the session's file belongs to, or None for the main line.
+    def scope(self, record: dict[str, Any], parent_scope: str | None) -> str | None:
+        """Return the path of the run that a record of the session's file belongs to, or None for the main agent.
 
-        parent_line: the path that the record's parent belongs to, None for the main line or an unknown parent.
+        parent_scope: the path that the record's parent belongs to, None for the main conversation or an unknown parent.
         """
         data = mapping(record.get("data"))
         if record.get("type") == "progress" and data.get("type") == "agent_progress":
@@ -71,19 +72,19 @@ class SubAgents:
         agent_id = clean(record.get("agentId"))
         if agent_id is not None and agent_id in self.memory.agents:
             return self.memory.agents[agent_id]
-        if agent_id is None and parent_line is not None:
-            return parent_line
+        if agent_id is None and parent_scope is not None:
+            return parent_scope
         call = self._call_with_prompt(record) or agent_id or f"sidechain-{clean(record.get('uuid')) or 'unknown'}"
         return self.bind(agent_id, call)
 
-    def bind(self, agent_id: str | None, call: str | None) -> str:
+    def bind(self, agent_id: str | None, call: str | None, *, name: str | None = None) -> str:
         """Return the path of the run with this id or this call, which are one from now on; of a new run if need be."""
         memory = self.memory
         if agent_id is not None and agent_id in memory.agents:
             return memory.agents[agent_id]
         call = call or agent_id or "unknown"
         if call not in memory.jobs:
-            self._open(call, "agent", parent=None)
+            self._open(call, name, parent=None)
         job = memory.jobs[call]
         job.is_bound = True
         if agent_id is not None:
@@ -91,16 +92,16 @@ class SubAgents:
             memory.agents[agent_id] = job.agent
         return job.agent
 
-    def launch(self, part: dict[str, Any], line: str | None, *, is_known: bool) -> None:
-        """Begin a run, where a tool call of the agent at `line` launches one. is_known: a sub-agent's file names it."""
+    def launch(self, part: dict[str, Any], scope: str | None, *, is_known: bool) -> None:
+        """Begin a run, where a tool call in `scope` launches one. is_known: a sub-agent's file names it."""
         call = clean(part["id"])
         if call is None or call in self.memory.jobs or (part["name"] not in _LAUNCHERS and not is_known):
             return
         given = mapping(part.get("arguments"))
         self._open(
             call,
-            (clean(given.get("subagent_type")) or "agent")[:NAME_CHARS_MAX],
-            parent=line,
+            clean(given.get("subagent_type")),
+            parent=scope,
             agent=self.memory.agents.get(clean(given.get("resume")) or ""),
             given=given,
         )
@@ -138,12 +139,13 @@ class SubAgents:
     def _open(
         self,
         call: str,
-        name: str,
+        name: str | None,
         *,
         parent: str | None,
         agent: str | None = None,
         given: dict[str, Any] | None = None,
     ) -> None:
+        name = (name or UNNAMED)[:NAME_CHARS_MAX]
         if agent is None:
             above = parent if parent is not None and len(parent) <= PARENT_CHARS_MAX else MAIN_AGENT
             label = agent_path(above, name, 0).rpartition(":")[0]

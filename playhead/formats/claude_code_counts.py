@@ -17,9 +17,9 @@ class Census:
     records: all of them, those of the sub-agents' own files too. The rest is about the session's file alone, and a
     record that repeats an earlier uuid counts as a record only.
 
-    user_prompts: user records of the main line, and prompts queued while tools ran; not what the program wrote for
+    user_prompts: user records outside sidechains, and prompts queued while tools ran; not what the program wrote for
     itself (`isMeta`, summaries) and not tool results alone. Slash commands, their output, interruption marks and
-    notifications count. assistant_messages: replies, however many records each has; side lines count, relayed progress
+    notifications count. assistant_messages: replies, however many records each has; sidechains count, relayed progress
     does not. tool_calls: the `tool_use` blocks of those replies. sub_agents: different agent ids. compactions: their
     summaries.
     """

@@ -33,7 +33,7 @@ class Facts(msgspec.Struct):
         return next((self.titles[name] for name in _TITLES if name in self.titles), None)
 
     def take(self, record: dict[str, Any]) -> None:
-        """Take in what a record of the main line says."""
+        """Take in what a record of the main conversation says."""
         type = text(record.get("type")) or ""
         title = _line(record.get(_TITLE_OF[type])) if type in _TITLE_OF else None
         if title:

@@ -1,8 +1,8 @@
 """Event ids for Claude Code records: unique, valid Unicode, and the same in every read of the same files.
 
 Each id also knows its group: the number of the prompt that its record goes back to along the chain of parents, or -1,
--2 … for the lines of sub-agents. That is all that branches and sidechains need to know of a record, so 12 hex digits of
-each id and its group are what a later read of a file that grew is given.
+-2 … for the scopes of sub-agents. That is all that branches and sidechains need to know of a record, so a later read of
+a file that grew is given 12 hex digits of each id and its group.
 """
 
 from __future__ import annotations

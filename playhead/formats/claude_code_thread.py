@@ -1,4 +1,4 @@
-"""The place of each Claude Code record in its session: id, time, turn, branch, and the line it belongs to.
+"""The place of each Claude Code record in its session: id, time, turn, branch and scope.
 
 Records arrive in file order and leave as events in that order. The chain of `parentUuid` is never a filter: walking it
 loses parallel tool results and whole compacted histories. It says two things only: to which run a side record belongs,
@@ -7,6 +7,7 @@ and whether a prompt goes on from an earlier place than the one before it (an ed
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
@@ -44,10 +45,9 @@ class Boundary(msgspec.Struct):
 class Memory(msgspec.Struct):
     """All that a later read of files that grew needs to know of this one: some 12 bytes for each record, and a little.
 
-    opening: the first event. prompt: number of the prompt that the main line goes back to at its end. lines: of
-    sub-agents, in order of arrival.
-    first, last: first message and last event of each line ("" for the main one). calls: tool calls without a response,
-    to their names. billed: each line's last reply whose usage was written down.
+    opening: the first event. prompt: number of the prompt that the path goes back to at its end. first, last: first
+    message and last event of each scope ("" for the main conversation). calls: tool calls without a response, to their
+    names. billed: each scope's last reply whose usage was written down. scopes: in order of arrival.
     """
 
     version: int = MEMORY_VERSION
@@ -63,18 +63,19 @@ class Memory(msgspec.Struct):
     boundaries: dict[str, Boundary] = {}
     calls: dict[str, str] = {}
     billed: dict[str, str] = {}
-    lines: list[str] = []
+    scopes: list[str] = []
     agents: AgentMemory = msgspec.field(default_factory=AgentMemory)
     facts: Facts = msgspec.field(default_factory=Facts)
     ids: IdMemory = msgspec.field(default_factory=IdMemory)
 
 
 class Run(msgspec.Struct):
-    """The records of a sub-agent's own file. call: the tool call that launched it, where its sidecar says so."""
+    """The records of a sub-agent's own file. call, name: the call that launched it and its type, if a sidecar says."""
 
     agent_id: str
     records: list[Record]
     call: str | None = None
+    name: str | None = None
 
 
 class Thread:
@@ -92,12 +93,13 @@ class Thread:
         self._runs = {run.agent_id: run for run in runs}
         self._run_of_call = {run.call: run.agent_id for run in self._runs.values() if run.call}
         self._ids = Ids(memory.ids)
-        self._side_group = {line: -1 - index for index, line in enumerate(memory.lines)}
+        self._group_of_scope = {scope: -1 - index for index, scope in enumerate(memory.scopes)}
         self._index_of: dict[str, int] = {}
         self._billed_at: dict[tuple[str, str], int] = {}
         self._undated = 0
         self._file = ""
         self._problems: dict[str, list[str]] = {}
+        self._problem_counts: Counter[str] = Counter()
         for agent_id in [run for run in self._runs if run in memory.agents.agents]:
             self._take_run(agent_id)
 
@@ -109,11 +111,11 @@ class Thread:
             self._agents.bind(reported, _answered_call(value))
             self._take_run(reported)
         parent = self._parent(record)
-        line = self._agents.line(value, self._line_of_group(parent[1]) if parent else None)
+        scope = self._agents.scope(value, self._scope_of_group(parent[1]) if parent else None)
         is_repeated = self._is_known(value)
         self.census.take(value, is_repeated=is_repeated)
-        self._place(record, line, parent, is_repeated=is_repeated)
-        if line is None:
+        self._place(record, scope, parent, is_repeated=is_repeated)
+        if scope is None:
             self.memory.facts.take(value)
 
     def finish(self, *, file_at: float) -> None:
@@ -136,8 +138,8 @@ class Thread:
         """Return one sentence for each sort of trouble, with its count and its first places."""
         sentences = []
         for problem, places in self._problems.items():
-            shown = ", ".join(places[:WARNING_PLACES_MAX]) + (", …" if len(places) > WARNING_PLACES_MAX else "")
-            sentences.append(f"{problem} (records: {len(places)}; {shown})")
+            count = self._problem_counts[problem]
+            sentences.append(f"{problem} (records: {count}; {', '.join(places)}{', …' if count > len(places) else ''})")
         return sentences
 
     def _take_run(self, agent_id: str) -> None:
@@ -145,51 +147,51 @@ class Thread:
         run = self._runs.pop(agent_id, None)
         if run is None or not run.records:
             return
-        line = self._agents.bind(run.agent_id, run.call)
+        scope = self._agents.bind(run.agent_id, run.call, name=run.name)
         before, self._file = self._file, f"agent {run.agent_id} "
         for record in run.records:
             self.census.take_side(record.value)
-            self._place(record, line, self._parent(record), is_repeated=self._is_known(record.value))
+            self._place(record, scope, self._parent(record), is_repeated=self._is_known(record.value))
         self._file = before
 
     # One record becomes one event.
 
-    def _place(self, record: Record, line: str | None, parent: tuple[str, int] | None, *, is_repeated: bool) -> None:
+    def _place(self, record: Record, scope: str | None, parent: tuple[str, int] | None, *, is_repeated: bool) -> None:
         value = record.value
         for repair in record.repairs:
             self._warn(repair, record)
         kind = _kind(value)
-        starts_turn = line is None and self._starts_turn(value, kind) and not is_repeated
+        starts_turn = scope is None and self._starts_turn(value, kind) and not is_repeated
         after = self._begin_prompt(parent) if starts_turn else None
-        id = self._id(record, self._group(line, parent, starts_turn=starts_turn))
+        id = self._id(record, self._group(scope, parent, starts_turn=starts_turn))
         at, trouble = self._time(record)
-        event_kind, body = self._body(value, kind, line, id, is_repeated=is_repeated)
+        event_kind, body = self._body(value, kind, scope, id, is_repeated=is_repeated)
         _remark(body, value, id, trouble)
         if starts_turn:
             self.memory.turn = id
-        self._emit(event_kind, body, id=id, at=at, agent=_author(kind, event_kind, line), line=line, after=after)
+        self._emit(event_kind, body, id=id, at=at, agent=_author(kind, event_kind, scope), scope=scope, after=after)
         if event_kind == "message":
-            self._follow_calls(body, value, line)
+            self._follow_calls(body, value, scope)
         self._agents.hear(value)
 
     def _body(
-        self, value: dict[str, Any], kind: Kind | None, line: str | None, id: str, *, is_repeated: bool
+        self, value: dict[str, Any], kind: Kind | None, scope: str | None, id: str, *, is_repeated: bool
     ) -> tuple[str, dict[str, Any]]:
-        scope = line or ""
-        if kind == "summary" and not is_repeated and (summary := self._compaction(value, scope)) is not None:
+        room = scope or ""
+        if kind == "summary" and not is_repeated and (summary := self._compaction(value, room)) is not None:
             return "compaction", summary
         body = records.message_body(value, "assistant" if kind is None else "tool" if kind == "result" else "user")
         if body is not None and (self._was_read_elsewhere(value) or (is_repeated and not self._is_new(value, body))):
             body = None
         if body is None:
             if value.get("type") == "system" and value.get("subtype") == "compact_boundary":
-                self._announce_compaction(value, scope)
+                self._announce_compaction(value, room)
             return "note", records.note_body(value, repeated=is_repeated)
         if kind in records.NOT_TYPED or kind == "summary":
             body["injected"] = records.INJECTED
         self._name_responses(body)
-        self._bill(body, scope)
-        self.memory.first.setdefault(scope, id)
+        self._bill(body, room)
+        self.memory.first.setdefault(room, id)
         return "message", body
 
     def _emit(
@@ -200,22 +202,22 @@ class Thread:
         id: str,
         at: float,
         agent: str | None,
-        line: str | None,
+        scope: str | None,
         after: str | None = None,
     ) -> None:
         self._index_of[id] = len(self.events)
         self.events.append(
-            ImportedEvent(kind, body, id, at, agent=agent, turn=self.memory.turn, scope=line, after=after)
+            ImportedEvent(kind, body, id, at, agent=agent, turn=self.memory.turn, scope=scope, after=after)
         )
         self.memory.opening = self.memory.opening or id
-        self.memory.last[line or ""] = id
+        self.memory.last[scope or ""] = id
 
-    def _follow_calls(self, body: dict[str, Any], value: dict[str, Any], line: str | None) -> None:
+    def _follow_calls(self, body: dict[str, Any], value: dict[str, Any], scope: str | None) -> None:
         """Begin and end the runs of sub-agents that a message calls for and answers."""
         for part in body["parts"]:
             if part["type"] == "tool_call":
                 agent_id = self._run_of_call.get(clean(part["id"]) or "")
-                self._agents.launch(part, line, is_known=agent_id is not None)
+                self._agents.launch(part, scope, is_known=agent_id is not None)
                 if agent_id is not None:
                     self._take_run(agent_id)
             elif part["type"] == "tool_call_response":
@@ -232,7 +234,7 @@ class Thread:
         at = self.memory.at
         if at is None:
             self._undated += 1
-        self._emit("job_changed", body, id=id, at=at or 0.0, agent=job.parent or MAIN_AGENT, line=job.parent)
+        self._emit("job_changed", body, id=id, at=at or 0.0, agent=job.parent or MAIN_AGENT, scope=job.parent)
 
     # Ids and times.
 
@@ -273,7 +275,7 @@ class Thread:
         return kind in ("typed", "notification")
 
     def _begin_prompt(self, parent: tuple[str, int] | None) -> str | None:
-        """Count a prompt; return the id it follows where that is not the end of the line: an edit or a rewind."""
+        """Count a prompt; return the id it follows where that is not the end of the path: an edit or a rewind."""
         memory = self.memory
         after = parent[0] if parent is not None and 0 <= parent[1] != memory.prompt else None
         if after is not None and memory.opening is not None:
@@ -299,18 +301,18 @@ class Thread:
             return parent, group
         return None
 
-    def _group(self, line: str | None, parent: tuple[str, int] | None, *, starts_turn: bool) -> int:
-        if line is not None:
-            if line not in self._side_group:
-                self.memory.lines.append(line)
-                self._side_group[line] = -len(self.memory.lines)
-            return self._side_group[line]
+    def _group(self, scope: str | None, parent: tuple[str, int] | None, *, starts_turn: bool) -> int:
+        if scope is not None:
+            if scope not in self._group_of_scope:
+                self.memory.scopes.append(scope)
+                self._group_of_scope[scope] = -len(self.memory.scopes)
+            return self._group_of_scope[scope]
         if not starts_turn and parent is not None and parent[1] >= 0:
             return parent[1]
         return self.memory.prompt
 
-    def _line_of_group(self, group: int) -> str | None:
-        return self.memory.lines[-1 - group] if group < 0 else None
+    def _scope_of_group(self, group: int) -> str | None:
+        return self.memory.scopes[-1 - group] if group < 0 else None
 
     # What was said before.
 
@@ -384,7 +386,10 @@ class Thread:
         return self.events[kept - 1].id if kept > self._index_of.get(first, -1) + 1 else boundary.last
 
     def _warn(self, problem: str, record: Record) -> None:
-        self._problems.setdefault(problem, []).append(f"{self._file}line {record.line}")
+        self._problem_counts[problem] += 1
+        places = self._problems.setdefault(problem, [])
+        if len(places) < WARNING_PLACES_MAX:
+            places.append(f"{self._file}line {record.line}")
 
 
 def _kind(value: dict[str, Any]) -> Kind | None:
@@ -396,15 +401,15 @@ def _kind(value: dict[str, Any]) -> Kind | None:
     return None if found is None else records.user_kind(value, found.content)
 
 
-def _author(kind: Kind | None, event_kind: str, line: str | None) -> str | None:
+def _author(kind: Kind | None, event_kind: str, scope: str | None) -> str | None:
     """Return who wrote an event: a person or, to a sub-agent, the agent above it; the agent; None for the program."""
     if event_kind == "note":
-        return line
+        return scope
     if event_kind == "compaction" or kind is None or kind == "result":
-        return line or MAIN_AGENT
+        return scope or MAIN_AGENT
     if kind in ("typed", "command", "interruption", "mixed"):
-        return USER if line is None else line.rpartition("/")[0]
-    return line
+        return USER if scope is None else scope.rpartition("/")[0]
+    return scope
 
 
 def _remark(body: dict[str, Any], value: dict[str, Any], id: str, trouble: str | None) -> None:

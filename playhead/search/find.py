@@ -63,35 +63,44 @@ class Found(msgspec.Struct, frozen=True):
     problems: dict[str, str]
 
 
+class Narrow(msgspec.Struct, frozen=True):
+    """What a hit must also satisfy, beside what the question itself says; None means any.
+
+    since is inclusive, until exclusive, both UTC seconds. branch: `all`, or `live` for events on current paths only.
+    """
+
+    agent: str | None = None
+    kind: str | None = None
+    role: str | None = None
+    tool: str | None = None
+    turn: str | None = None
+    since: float | None = None
+    until: float | None = None
+    branch: str = "all"
+
+
 def find(
     store: Store,
     typed: str,
     *,
     keys: Sequence[SessionKey] | None,
+    narrow: Narrow,
+    live_path: LivePath,
+    now: float,
+    mode: str = "auto",
     app: str | None = None,
     user: str | None = None,
-    mode: str = "auto",
-    agent: str | None = None,
-    kind: str | None = None,
-    role: str | None = None,
-    tool: str | None = None,
-    turn: str | None = None,
-    since: float | None = None,
-    until: float | None = None,
-    branch: str = "all",
     k: int = 20,
-    now: float,
-    live_path: LivePath,
 ) -> Found:
     """Return the `k` best hits, best first. Never raises for a question, whatever it says.
 
-    live_path: gives the ranges of a session's current path. Hits in a fork's copied beginning are left out where the
-    parent's own event is among the hits.
+    keys: sessions to search, or None for all of `app` and `user`. live_path: gives the ranges of a session's current
+    path. Hits in a fork's copied beginning are left out where the parent's own event is among the hits.
     """
     if mode not in MODES:
         raise InvalidName(f"mode must be one of {', '.join(MODES)}, not {mode!r}")
-    if branch not in ("all", "live"):
-        raise InvalidName(f"branch must be 'all' or 'live', not {branch!r}")
+    if narrow.branch not in ("all", "live"):
+        raise InvalidName(f"branch must be 'all' or 'live', not {narrow.branch!r}")
     query = parse(typed, now=datetime.fromtimestamp(now, UTC))
     filters = query.filters
     wanted = _sessions(store, app=app, user=user) if keys is None else list(keys)
@@ -99,16 +108,16 @@ def find(
         wanted = [key for key in wanted if key.id in filters.sessions]
     end, problems = _bring_all_up_to_date(store, wanted)
     where = TextFilter(
-        agents=_both(agent, filters.agents),
-        kinds=_both(kind, filters.kinds),
-        turns=_both(turn, filters.turns),
-        since=_latest(since, filters.since),
-        until=_earliest(until, filters.until),
+        agents=_both(narrow.agent, filters.agents),
+        kinds=_both(narrow.kind, filters.kinds),
+        turns=_both(narrow.turn, filters.turns),
+        since=_latest(narrow.since, filters.since),
+        until=_earliest(narrow.until, filters.until),
     )
     check = _Check(
-        roles=_both(role, filters.roles),
-        tools=_both(tool, filters.tools),
-        is_live="live" in (branch, *filters.flags, *filters.branches),
+        roles=_both(narrow.role, filters.roles),
+        tools=_both(narrow.tool, filters.tools),
+        is_live="live" in (narrow.branch, *filters.flags, *filters.branches),
         is_error="error" in filters.flags,
         live_path=live_path,
     )

@@ -40,7 +40,7 @@ STOP_WORDS = frozenset(
     "his how i if in into is it its just me more most my no nor not of off on once only or other our out over own "
     "same she should so some such than that the their them then there these they this those through to too under "
     "until up very was we were what when where which while who whom why will with would you your "
-    "d ll m re s t ve".split()
+    "d ll m re s t ve ain aren couldn didn doesn don hadn hasn haven isn shouldn wasn weren wouldn".split()
 )
 """English words that say nothing about a text. Left out of the plain words, unless nothing else was typed."""
 

@@ -11,17 +11,17 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from playhead.search.stem import stem
 from playhead.search.tokenize import (
     ANALYZE_CHARS_MAX,
     HASH,
-    LETTERS,
-    MARK,
     NOT_A_WORD,
     PIECE,
     WORD_CHARS_MAX,
+    beyond_ascii,
     chunk_at,
     chunks,
     fold,
@@ -160,16 +160,22 @@ class _Page:
 
     def __init__(self, text: str) -> None:
         self._original = text
-        taken = [] if text.isascii() else [mark.start() for mark in MARK.finditer(text)]
-        self._taken = [place - count for count, place in enumerate(taken)]
-        self.text = MARK.sub("", text) if taken else text
-        self.flat = text.lower() if text.isascii() else self.text.translate(_FlatLetters())
+        self._taken: list[int] = []
+        if text.isascii():
+            self._letters = _ASCII_LETTERS
+            self.text = text
+            self.flat = text.lower()
+        else:
+            patterns = beyond_ascii()
+            self._taken = [mark.start() - count for count, mark in enumerate(patterns.mark.finditer(text))]
+            self._letters = patterns.letters
+            self.text = patterns.mark.sub("", text)
+            self.flat = self.text.translate(_FlatLetters())
 
     def original(self, start: int, end: int) -> tuple[int, int]:
         """Return where a stretch of the page stands in the text, with the accents after it and the tone of an emoji."""
         original_end = end + bisect_right(self._taken, end - 1)
-        joined = _JOINED.match(self._original, original_end)
-        return start + bisect_right(self._taken, start), joined.end() if joined else original_end
+        return start + bisect_right(self._taken, start), _after_joined(self._original, original_end)
 
     def match(self, needle: Needle, start: int) -> int:
         """Return where a needle that begins at `start` ends, or 0 where none does."""
@@ -204,7 +210,7 @@ class _Page:
 
     def _word_ends(self, start: int) -> list[int]:
         """Return where a word that begins at `start` may end: with its letters, or at the first border inside them."""
-        found = (pattern.match(self.text, start, start + WORD_CHARS_MAX) for pattern in (LETTERS, PIECE))
+        found = (pattern.match(self.text, start, start + WORD_CHARS_MAX) for pattern in (self._letters, PIECE))
         return [match.end() for match in found if match]
 
     def _is_sign_word(self, word: str, start: int, *, is_in_word: bool) -> bool:
@@ -223,7 +229,20 @@ class _Page:
 
 _NAME = re.compile(r"(?<![^\W_])[^\W_]++(?:[_-]++[^\W_]++)+")
 _SEPARATORS = re.compile(rf"[\W_]{{0,{SEPARATORS_MAX}}}")
-_JOINED = re.compile(f"(?:{MARK.pattern}|[\U0001f3fb-\U0001f3ff]|\u200d[^\\w\\s])+")
+_ASCII_LETTERS = re.compile("[A-Za-z0-9]+")
+
+
+@cache
+def _joined() -> re.Pattern[str]:
+    return re.compile(f"(?:{beyond_ascii().mark.pattern}|[\U0001f3fb-\U0001f3ff]|\u200d[^\\w\\s])+")
+
+
+def _after_joined(text: str, start: int) -> int:
+    """Return where the accents, tones and joined emoji end that belong to the character before `start`."""
+    if text[start : start + 1].isascii():
+        return start
+    joined = _joined().match(text, start)
+    return joined.end() if joined else start
 
 
 def _marks(text: str, asked: Sequence[Wanted]) -> list[_Mark]:
@@ -323,8 +342,7 @@ def _window(text: str, stretch: tuple[int, int], width: int) -> tuple[int, int]:
         nearest = max(end - SNAP_CHARS, last, start)
         space = _LAST_SPACE.search(text[nearest : end + 1])
         end = min(end, nearest + space.start()) if space else end
-    joined = _JOINED.match(text, start, max(start, first))
-    return joined.end() if joined and start > 0 else start, end
+    return min(_after_joined(text, start), max(start, first)) if start > 0 else start, end
 
 
 _SPACE = re.compile(r"\s+")

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,10 +47,6 @@ _UNSPACED = (
     "\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f"
     "\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdf\U00020000-\U000323af"
 )
-# Accents, vowel signs and the soft hyphen belong to the word around them, variation selectors to the Han before them.
-_MARKS = "\u00ad\u20d0-\u20e2\u20e4-\u20ff\ufe20-\ufe2f" + "".join(
-    chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)).startswith("M")
-)
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 # Pictures only. Arrows, box drawing and blocks are how programs draw tables, and would flood the index.
 _EMOJI = (
@@ -63,16 +59,6 @@ _REGIONAL = "\U0001f1e6-\U0001f1ff"
 _SIGNS = r"(?:\+\+|\#)?"
 _DOTNET = r"(?<![A-Za-z0-9])\.[Nn][Ee][Tt](?![A-Za-z0-9])"
 _ASCII_CHUNK = re.compile(rf"[A-Za-z0-9]+(?:[_-]+[A-Za-z0-9]+)*{_SIGNS}|{_DOTNET}")
-_LETTERS = rf"(?>(?:[^\W_{_UNSPACED}][{_MARKS}]*)+)"
-_CHUNK = re.compile(
-    rf"{_LETTERS}(?>(?:[_-]+{_LETTERS})*){_SIGNS}"
-    rf"|[{_UNSPACED}][{_UNSPACED}{_MARKS}{_SELECTORS}]*"
-    rf"|[{_REGIONAL}]{{1,2}}|[{_EMOJI}]|{_DOTNET}"
-)
-LETTERS = re.compile(_LETTERS)
-_UNSPACED_START = re.compile(f"[{_UNSPACED}]")
-_EMOJI_START = re.compile(f"[{_EMOJI}{_REGIONAL}]")
-
 NOT_A_WORD = re.compile(r"[\W_]+")
 PIECE = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]?[a-z]+|[A-Z]|[0-9]+")
 _LETTERS_AND_DIGITS = re.compile(r"([A-Z]?[a-z]+|[A-Z]+)([0-9]+)|([0-9]+)([A-Za-z]{1,3})")
@@ -80,8 +66,44 @@ _HEX_LITERAL = re.compile(r"0[xX]([0-9A-Fa-f]+)")
 HASH = re.compile(r"(?=[0-9]*[a-fA-F])(?=[a-fA-F]*[0-9])[0-9a-fA-F]{7,}")
 _OPAQUE = re.compile(rf"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{{{OPAQUE_CHARS_MIN + 1},}}")
 _BETWEEN_OPAQUE = re.compile(r"[+/=_-]+")
-MARK = re.compile(f"[{_MARKS}{_SELECTORS}]")
 _VOICED = "\u3099\u309a"
+
+
+class Patterns(NamedTuple):
+    """How text beyond ASCII is taken apart.
+
+    letters: a word without `_` and `-`. unspaced, emoji: how such a chunk begins. mark: an accent, a vowel sign, a
+    selector: what is left out when text is compared.
+    """
+
+    chunk: re.Pattern[str]
+    letters: re.Pattern[str]
+    unspaced: re.Pattern[str]
+    emoji: re.Pattern[str]
+    mark: re.Pattern[str]
+
+
+@cache
+def beyond_ascii() -> Patterns:
+    """Return the patterns for text beyond ASCII. Compiled when first needed: it takes longer than importing the rest."""
+    # Accents, vowel signs and the soft hyphen belong to the word around them, variation selectors to the Han before.
+    marks = "\u00ad\u20d0-\u20e2\u20e4-\u20ff\ufe20-\ufe2f" + "".join(
+        chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)).startswith("M")
+    )
+    letters = rf"(?>(?:[^\W_{_UNSPACED}][{marks}]*)+)"
+    chunk = (
+        rf"{letters}(?>(?:[_-]+{letters})*){_SIGNS}"
+        rf"|[{_UNSPACED}][{_UNSPACED}{marks}{_SELECTORS}]*"
+        rf"|[{_REGIONAL}]{{1,2}}|[{_EMOJI}]|{_DOTNET}"
+    )
+    return Patterns(
+        chunk=re.compile(chunk),
+        letters=re.compile(letters),
+        unspaced=re.compile(f"[{_UNSPACED}]"),
+        emoji=re.compile(f"[{_EMOJI}{_REGIONAL}]"),
+        mark=re.compile(f"[{marks}{_SELECTORS}]"),
+    )
+
 
 Phrase = tuple[str, ...]
 """Terms that stand side by side."""
@@ -164,19 +186,20 @@ def loose_query_terms(term: str) -> list[list[str]]:
 
 def chunks(text: str) -> list[str]:
     """Return the pieces of text that are read as one: words, compounds, CJK runs, emoji. Everything else is gone."""
-    return (_ASCII_CHUNK if text.isascii() else _CHUNK).findall(text)
+    return (_ASCII_CHUNK if text.isascii() else beyond_ascii().chunk).findall(text)
 
 
 def chunk_at(text: str, start: int) -> str:
     """Return the chunk that begins at `start`, or "" for none. Of one longer than `WORD_CHARS_MAX`, the beginning."""
-    found = _CHUNK.match(text, start, start + WORD_CHARS_MAX)
+    pattern = _ASCII_CHUNK if text.isascii() else beyond_ascii().chunk
+    found = pattern.match(text, start, start + WORD_CHARS_MAX)
     return found[0] if found else ""
 
 
 def read(chunk: str) -> Reading:
     """Return what one of the `chunks` becomes."""
     if not chunk.isascii():
-        if _EMOJI_START.match(chunk):
+        if beyond_ascii().emoji.match(chunk):
             return Reading((emoji_term(chunk),))
         if is_unspaced(chunk):
             run = NOT_A_WORD.sub("", fold(chunk))
@@ -189,7 +212,7 @@ def read(chunk: str) -> Reading:
 
 def is_unspaced(chunk: str) -> bool:
     """Return whether a chunk is a run of a script without spaces."""
-    return _UNSPACED_START.match(chunk) is not None
+    return not chunk.isascii() and beyond_ascii().unspaced.match(chunk) is not None
 
 
 def emoji_term(emoji: str) -> str:
@@ -293,7 +316,7 @@ def _words_or_nothing(run: re.Match[str]) -> str:
 
 def _without_marks(text: str) -> str:
     # Marks go first: `normalize` sorts them, in time that grows with the square of their number. What stays is voicing.
-    return "".join(map(_base, unicodedata.normalize("NFKC", MARK.sub("", text))))
+    return "".join(map(_base, unicodedata.normalize("NFKC", beyond_ascii().mark.sub("", text))))
 
 
 @lru_cache(maxsize=16384)

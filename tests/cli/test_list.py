@@ -6,6 +6,7 @@ import pytest
 
 from playhead import Sessions
 from tests.cli.conftest import CommandLine
+from tests.cli.terminals import in_a_terminal
 
 
 @pytest.fixture
@@ -113,6 +114,17 @@ def test_a_session_that_cannot_be_read_is_a_row_that_says_why(
     assert [row[4] for row in answer.rows].count("unreadable") == 1
     assert len(broken) == 1
     assert broken[0]["title"] is None
+
+
+def test_at_a_terminal_rows_stand_under_headings_with_ages(sessions: Sessions) -> None:
+    id = "claude-code.0b7c2f8e-5d1a-4c1e-9a43-1f2e3d4c5b6a"
+    sessions.create(id, title="A title that should be read in full, if it can").close()
+    sessions.create("other-0001", title="Other").close()
+    shown = in_a_terminal("list", NO_COLOR="1").shown.splitlines()
+
+    assert shown[0].split() == ["ID", "TITLE", "AGENTS", "TURNS", "STATUS", "ACTIVE"]
+    assert shown[2].startswith("claude-code.0b7c2f8e  A title that should be read in full, if it can")
+    assert all(len(line) <= 100 for line in shown)
 
 
 def test_a_store_is_named_before_or_after_the_command(cli: CommandLine, sessions: Sessions, tmp_home: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from playhead import Sessions
 from playhead.cli.failures import Failure
-from playhead.cli.naming import named
+from playhead.cli.naming import named, short_names
 from playhead.model.ids import SessionKey
 from tests.cli.conftest import CommandLine
 
@@ -136,6 +136,16 @@ def test_a_piece_from_the_middle_of_an_id_or_a_title_finds_nothing(several: Sess
             named(several, name)
 
         assert failed.value.code == 3
+
+
+def test_a_long_id_is_cut_in_tables_to_what_still_names_its_session(several: Sessions) -> None:
+    keys = [row.key for row in several.list().items]
+    names = short_names(keys)
+    alike = [SessionKey("default", "default", f"claude-code.aaaaaaaa-{number}") for number in (1, 2)]
+
+    assert names[keys[1]] == "claude-code.0b7c2f8e"
+    assert [named(several, names[key]) for key in keys] == keys
+    assert list(short_names(alike).values()) == [key.id for key in alike]
 
 
 @pytest.mark.parametrize("name", ["@last", "@-2"])

@@ -26,6 +26,14 @@ def test_the_nearest_word_about_the_store_counts(
     assert store_place(flag, environment) == expected
 
 
+def test_a_tilde_after_the_scheme_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert store_place("bundles:~/mine", {}).url == f"bundles:{tmp_path / 'mine'}"
+    assert store_place(None, {"PLAYHEAD_STORE": "sqlite:~/a.db"}).url == f"sqlite:{tmp_path / 'a.db'}"
+    assert store_place("bundles:./~backup", {}).url == "bundles:./~backup"
+
+
 def test_without_a_word_the_sessions_are_in_the_users_data_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

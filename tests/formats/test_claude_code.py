@@ -284,6 +284,16 @@ def test_times_are_utc_and_a_bad_one_is_that_of_the_record_before(project: Path)
     assert [restore_record(event) for event in session.events] == script.records
 
 
+def test_a_warning_names_the_first_places_and_counts_all(project: Path) -> None:
+    script = Script()
+    for _ in range(8):
+        script.prompt("Hello", timestamp="noon")
+
+    session = imported(script.write(project))
+
+    assert session.warnings == ["a time is impossible (records: 8; line 1, line 2, line 3, line 4, line 5, …)"]
+
+
 def test_a_file_without_any_time_has_the_time_of_the_file(project: Path) -> None:
     script = Script()
     del script.prompt("Hello")["timestamp"]
@@ -517,6 +527,21 @@ def test_sidechains_of_old_files_are_told_apart_by_their_prompts(project: Path) 
         ("t2", "failed"),
     ]
     assert session.counts.user_prompts == 1
+
+
+def test_sidechains_with_an_agent_id_are_told_apart_by_it(project: Path) -> None:
+    script = Script()
+    script.prompt("Look at both")
+    script.call("Task", "t1", {"prompt": "Look", "subagent_type": "Explore"}, reply="m")
+    script.call("Task", "t2", {"prompt": "Look", "subagent_type": "Explore"}, reply="m")
+    for agent_id in ("a1", "a2", "a1", "a2"):
+        script.say(f"I am {agent_id}", isSidechain=True, agentId=agent_id, parent=None)
+
+    session = imported(script.write(project))
+
+    assert _messages(session, "coordinator/Explore:1") == [("assistant", "I am a1")] * 2
+    assert _messages(session, "coordinator/Explore:2") == [("assistant", "I am a2")] * 2
+    assert session.counts.sub_agents == 2
 
 
 def test_an_agent_in_the_background_ends_when_its_notification_comes(project: Path) -> None:
@@ -783,6 +808,23 @@ def test_a_sub_agents_file_that_grew_is_read_on_alone(project: Path) -> None:
         ("coordinator/Explore:1", first.events[-1].turn, "coordinator/Explore:1")
     ]
     assert read(source, second.positions) is None
+
+
+def test_a_sub_agents_file_that_nothing_names_comes_last_under_its_type(project: Path) -> None:
+    path = a_day_of_work().write(project)
+    agent = Script(first=300)
+    agent.prompt("Look", isSidechain=True, agentId="a8", timestamp="no time")
+    lost = project / "agent-a8.jsonl"
+    lost.write_bytes(agent.data())
+    (project / "agent-a8.meta.json").write_text('{"agentType": "Plan", "toolUseId": 7}')
+
+    session = imported(path, None, lost)
+
+    assert [(e.kind, e.scope, e.agent) for e in session.events[-2:]] == [
+        ("job_changed", None, "coordinator"),
+        ("message", "coordinator/Plan:1", "coordinator"),
+    ]
+    assert session.warnings == ["a time is impossible (records: 1; agent a8 line 1)"]
 
 
 def test_an_unreadable_sub_agents_file_is_reported_and_the_session_is_read(project: Path) -> None:

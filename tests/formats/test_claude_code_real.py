@@ -226,6 +226,28 @@ def test_tokens_of_a_reply_in_pieces_are_counted_once(
         assert sum(body["usage"]["output_tokens"] for body in counted) == sum(largest.values())
 
 
+def test_a_real_file_that_grew_gives_the_same_events_in_two_reads(
+    sources: list[Source], sessions: dict[str, ImportedSession], tmp_path: Path
+) -> None:
+    for source in sources:
+        data = source.path.read_bytes()
+        copy = tmp_path / source.path.name
+        for cut in (len(data) // 3, len(data) // 2, len(data) - 100):
+            copy.write_bytes(data[:cut])
+            first = read(Source(copy))
+            assert first is not None
+            copy.write_bytes(data)
+            second = read(Source(copy), first.positions)
+            assert second is not None
+            events = [*first.events, *second.events]
+            whole = sessions[source.path.name]
+
+            assert [(e.id, e.kind, e.at, e.agent, e.turn, e.scope, e.after) for e in events] == [
+                (e.id, e.kind, e.at, e.agent, e.turn, e.scope, e.after) for e in whole.events
+            ]
+            assert [r for r in map(restore_record, events) if r is not None] == list(_raw_records(copy))
+
+
 def test_all_real_sessions_are_read_in_well_under_a_second(sources: list[Source]) -> None:
     spent = []
     for _ in range(3):

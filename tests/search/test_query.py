@@ -9,7 +9,6 @@ from hypothesis import example, given, settings, strategies as st
 from playhead.search.query import (
     QUERY_CHARS_MAX,
     QUERY_TERMS_MAX,
-    STOP_WORDS,
     Filters,
     Query,
     Term,
@@ -242,7 +241,7 @@ def test_stop_words_count_only_where_nothing_else_was_typed() -> None:
     assert fts5_match(asked("where is the deploy key")) == '"deploy" OR "key"'
     assert fts5_match(asked("the and")) == '"the" OR "and"'
     assert fts5_match(asked('the "deploy key"')) == '("deploy key")'
-    assert fts5_match(asked("don't")) == '"don t"' or "don" not in STOP_WORDS
+    assert fts5_match(asked("why doesn't it connect")) == '"connect"'
 
 
 @pytest.mark.parametrize(
@@ -415,8 +414,8 @@ SYNTAX = st.lists(
     st.sampled_from(
         ['"', "''", "-", "--", "*", "OR", "|", "AND", "NOT", "NEAR(", "NEAR(a b, 3)", ")", "(", "{", "}", "^", "+", ":",
          "\\", "\0", "\ud83d", "agent:", 'kind:"', "since:", "before:7d", "body:", "rowid:", " ", " ", " ", "the",
-         "key", "deploy", "getUserName", "src/a.py", "C++", ".NET", "E0277", "東京", "エ", "한국어", "é", "🚀", "👍🏽", "🇩🇪",
-         "a3f9c1d2"]
+         "key", "deploy", "getUserName", "src/a.py", "C++", ".NET", "E0277", "東京", "エ", "한국어", "é", "🚀",
+         "👍🏽", "🇩🇪", "a3f9c1d2"]
     ),
     max_size=12,
 ).map("".join)  # fmt: skip

@@ -157,8 +157,8 @@ def test_what_is_beyond_the_index_is_not_searched() -> None:
 WORDS = st.lists(
     st.sampled_from(
         "the key keys deploy deploying deployment getUserName get_user_name user name src/app/main.py main.py E0277 "
-        "HTTP404 HTTP 404 C++ C .NET café cafe\u0301 Straße strasse 東京タワー 東京 エラー 한국어를 👍🏽 👍 🚀 dry-run dryrun "
-        "50ms 50 ms".split()
+        "HTTP404 HTTP 404 C++ C .NET café cafe\u0301 Straße strasse 東京タワー 東京 エラー 한국어를 👍🏽 👍 🚀 "
+        "dry-run dryrun 50ms 50 ms".split()
     ),
     max_size=8,
 )
