@@ -33,6 +33,9 @@ from playhead.views.summary import Summary
 from playhead.views.timeline import TimelineRow, timeline
 from playhead.views.transcript import transcript
 
+PURGED = "purged"
+"""Topic of the store's notes that name sessions which were deleted for good, as `app/user/id`."""
+
 LAST = ("@last", "last")
 """What `resume` and `get` take for the session that was active last, unless a session has exactly that id."""
 
@@ -234,9 +237,12 @@ class Sessions:
     def delete(self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> None:
         """Remove a session for good, with its artifacts and index. Raises `SessionNotFound` and `SessionBusy`.
 
-        The id is matched whole, and `@last` is no id here.
+        The id is matched whole, and `@last` is no id here. The store remembers that it was deleted, so that an import
+        does not bring it back unasked.
         """
         self.store.delete(session_key(id, app=app, user=user))
+        now = self._clock()
+        self.store.notes.put(PURGED, f"{app}/{user}/{id}", {"at": now}, id=self._new_id(now), at=now)
 
     def close(self) -> None:
         """Close every file. Calling it twice is fine."""

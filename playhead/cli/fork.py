@@ -29,7 +29,7 @@ def run(
     if json:
         here.terminal.json({"session": facts})
         return
-    here.terminal.line(str(forked.key))
+    here.terminal.line(one_line(str(forked.key)))
     here.terminal.note(f'"{one_line(facts["title"])}" begins as a copy of {key} and leaves that as it is.')
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import msgspec
 import typer
 
 from playhead.cli.command import Command, Here, JsonOption
@@ -16,16 +14,15 @@ from playhead.cli.documents import document
 from playhead.cli.failures import Failure
 from playhead.cli.table import Column
 from playhead.cli.terminal import Terminal
-from playhead.errors import ImportFailed, SessionBusy, SessionNotFound
+from playhead.errors import ImportFailed, SessionBusy
 from playhead.formats import claude_code
 from playhead.formats.claude_code import Source
 from playhead.formats.imported import ImportedSession, SourcePosition
+from playhead.formats.importing import Imported, Purged, import_source
 from playhead.session import Sessions
 
 INTEGRITY_PROBLEM = 6
 INTERRUPTED = 130
-POSITIONS = "import"
-"""Topic of the store's notes that say how far each source was read."""
 
 
 def run(
@@ -38,6 +35,7 @@ def run(
     ] = None,
     format: Annotated[Literal["auto", "claude-code"], typer.Option("--format", help="What wrote them")] = "auto",
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Read and count everything; write nothing")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Bring back sessions that were deleted here, too")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="End with 6 where anything could not be read")] = False,
     json: JsonOption = False,
 ) -> int:
@@ -48,7 +46,7 @@ def run(
         try:
             for number, source in enumerate(sources, start=1):
                 here.terminal.progress(f"Reading {number} of {len(sources)}: {source.path}")
-                _import(sessions, source, report, at=here.now())
+                _import(sessions, source, report, at=here.now(), again=again)
         except KeyboardInterrupt:
             report.is_interrupted = True
     here.terminal.end_progress()
@@ -69,7 +67,8 @@ COMMAND = Command(
     about=(
         "Reads the sessions of Claude Code, in CLAUDE_CONFIG_DIR or else ~/.claude, or the files and folders that are "
         "named. Sources are only read. A second import adds what was written since, and nothing twice. Lines that make "
-        "no sense are reported with their place, and everything around them is kept."
+        "no sense are reported with their place, and everything around them is kept. A session that was deleted here "
+        "does not come back unasked."
     ),
     examples=(
         "playhead import",
@@ -80,36 +79,16 @@ COMMAND = Command(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """One session of a source: what was read of it, and what that added (or, in a dry run, would add at most)."""
-
-    imported: ImportedSession
-    added_count: int
-    known_count: int
-    is_new: bool
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "id": self.imported.id,
-            "title": self.imported.title,
-            "is_new": self.is_new,
-            "added_count": self.added_count,
-            "known_count": self.known_count,
-            "counts": document(self.imported.counts),
-            "skipped": [document(skipped) for skipped in self.imported.skipped],
-            "warnings": self.imported.warnings,
-        }
-
-
 @dataclass(slots=True)
 class _Report:
-    """Everything that an import has to say. unchanged_count: sources with nothing new in them."""
+    """Everything that an import has to say. unchanged_count: sources with nothing new in them. purged: ids of sessions
+    that were deleted here and were left alone."""
 
     is_dry_run: bool
     is_interrupted: bool = False
-    outcomes: list[_Outcome] = field(default_factory=list)
+    outcomes: list[Imported] = field(default_factory=list)
     unchanged_count: int = 0
+    purged: list[str] = field(default_factory=list)
     failures: list[dict[str, str]] = field(default_factory=list)
 
     @property
@@ -122,7 +101,7 @@ class _Report:
 
     @property
     def skipped_count(self) -> int:
-        return sum(outcome.imported.counts.skipped for outcome in self.outcomes)
+        return sum(outcome.session.counts.skipped for outcome in self.outcomes)
 
     def document(self) -> dict[str, Any]:
         return {
@@ -132,7 +111,8 @@ class _Report:
             "new_session_count": self.new_session_count,
             "unchanged_count": self.unchanged_count,
             "skipped_count": self.skipped_count,
-            "sessions": [outcome.document() for outcome in self.outcomes],
+            "sessions": [_outcome_document(outcome) for outcome in self.outcomes],
+            "purged": self.purged,
             "failures": self.failures,
         }
 
@@ -149,54 +129,36 @@ def _sources(here: Here, paths: Sequence[Path]) -> Iterator[Source]:
     yield from claude_code.discover(root)
 
 
-def _import(sessions: Sessions, source: Source, report: _Report, *, at: float) -> None:
-    """Bring in what one source has beyond the last import, and note how far it was read."""
+def _import(sessions: Sessions, source: Source, report: _Report, *, at: float, again: bool) -> None:
+    """Bring in what one source has beyond the last import. One that cannot be read now does not stop the others."""
+
+    def read(known: dict[str, SourcePosition]) -> ImportedSession | None:
+        return claude_code.read(source, known)
+
     try:
-        imported = _read(sessions, source)
-        if imported is None:
-            report.unchanged_count += 1
-            return
-        if report.is_dry_run:
-            is_new = not _exists(sessions, imported.id)
-            report.outcomes.append(_Outcome(imported, len(imported.events), 0, is_new))
-            return
-        ingested = sessions.ingest(
-            imported.id,
-            imported.events,
-            at=imported.at,
-            started=imported.started,
-            title=imported.title,
-            labels=imported.labels,
-        )
+        found = import_source(sessions, source.path, read, at=at, dry_run=report.is_dry_run, again=again)
     except (ImportFailed, SessionBusy) as error:
         report.failures.append({"source": str(source.path), "error": str(error)})
         return
-    # Only now: a crash before this reads the same stretch again, and its events are known by their ids.
-    positions = {"positions": {path: document(position) for path, position in imported.positions.items()}}
-    sessions.store.notes.put(POSITIONS, _name(source), positions, id=uuid.uuid4().hex, at=at)
-    report.outcomes.append(_Outcome(imported, ingested.added_count, ingested.known_count, ingested.is_new))
+    if found is None:
+        report.unchanged_count += 1
+    elif isinstance(found, Purged):
+        report.purged.append(found.id)
+    else:
+        report.outcomes.append(found)
 
 
-def _read(sessions: Sessions, source: Source) -> ImportedSession | None:
-    """Return what is new in a source. One whose session was deleted here since, and that went on, is read whole."""
-    note = sessions.store.notes.get(POSITIONS, _name(source)) or {}
-    known = {path: msgspec.convert(one, SourcePosition) for path, one in (note.get("positions") or {}).items()}
-    imported = claude_code.read(source, known)
-    if imported is not None and known and not _exists(sessions, imported.id):
-        return claude_code.read(source)
-    return imported
-
-
-def _name(source: Source) -> str:
-    return str(source.path.resolve())
-
-
-def _exists(sessions: Sessions, id: str) -> bool:
-    try:
-        sessions.get(id)
-    except SessionNotFound:
-        return False
-    return True
+def _outcome_document(outcome: Imported) -> dict[str, Any]:
+    return {
+        "id": outcome.session.id,
+        "title": outcome.session.title,
+        "is_new": outcome.is_new,
+        "added_count": outcome.added_count,
+        "known_count": outcome.known_count,
+        "counts": document(outcome.session.counts),
+        "skipped": [document(skipped) for skipped in outcome.session.skipped],
+        "warnings": outcome.session.warnings,
+    }
 
 
 def _print(terminal: Terminal, report: _Report) -> None:
@@ -205,20 +167,22 @@ def _print(terminal: Terminal, report: _Report) -> None:
         _COLUMNS,
         (
             [
-                outcome.imported.id,
-                outcome.imported.title or "",
+                outcome.session.id,
+                outcome.session.title or "",
                 str(outcome.added_count),
-                str(outcome.imported.counts.skipped),
+                str(outcome.session.counts.skipped),
             ]
             for outcome in changed
         ),
     )
     for outcome in report.outcomes:
-        for skipped in outcome.imported.skipped:
+        for skipped in outcome.session.skipped:
             place = f"{skipped.source} line {skipped.line}, byte {skipped.offset}, {skipped.length} bytes"
             terminal.note(f"Left out: {place}: {skipped.reason}")
-        for warning in outcome.imported.warnings:
-            terminal.note(f"{outcome.imported.id} has a surprise: {warning}")
+        for warning in outcome.session.warnings:
+            terminal.note(f"{outcome.session.id} has a surprise: {warning}")
+    for id in report.purged:
+        terminal.note(f"{id} was deleted here and stays so; --again brings it back.")
     for failure in report.failures:
         terminal.error(f"{failure['source']}: {failure['error']}")
     terminal.note(_sentence(report))
@@ -233,7 +197,7 @@ _COLUMNS = (
 
 
 def _sentence(report: _Report) -> str:
-    source_count = len(report.outcomes) + report.unchanged_count + len(report.failures)
+    source_count = len(report.outcomes) + report.unchanged_count + len(report.purged) + len(report.failures)
     if source_count == 0:
         return "There are no sessions here to import."
     if not report.added_count and not report.new_session_count:

@@ -42,7 +42,7 @@ def print_heading(terminal: Terminal, session: Session) -> None:
     summary = session.summary()
     terminal.line(Styled(one_line(summary.title), "bold"))
     facts = [
-        str(session.key),
+        one_line(str(session.key)),
         f"{summary.turn_count} turn{'' if summary.turn_count == 1 else 's'}",
         one_line(summary.status),
         one_line(" ".join(summary.agents)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -11,7 +11,7 @@ import typer
 from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.documents import document
 from playhead.cli.moments import age, iso, moment
-from playhead.cli.naming import named
+from playhead.cli.naming import named, short_names
 from playhead.cli.table import Piece, Styled, tab_separated
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import fitted, one_line, width
@@ -157,21 +157,22 @@ def _hit_document(placed: _Placed) -> dict[str, Any]:
     }
 
 
-def _print_hits(terminal: Terminal, hits: Iterable[_Placed], now: float, *, has_context: bool) -> None:
+def _print_hits(terminal: Terminal, hits: Sequence[_Placed], now: float, *, has_context: bool) -> None:
+    names = short_names(placed.key for placed in hits)
     for placed in hits:
         if terminal.is_interactive:
-            _print_for_a_person(terminal, placed, now)
+            _print_for_a_person(terminal, placed, one_line(names[placed.key]), now)
         else:
             _print_for_a_program(terminal, placed, has_context=has_context)
 
 
-def _print_for_a_person(terminal: Terminal, placed: _Placed, now: float) -> None:
+def _print_for_a_person(terminal: Terminal, placed: _Placed, name: str, now: float) -> None:
     hit = placed.hit
     who = " ".join(dict.fromkeys(one for one in (hit.agent, hit.role or hit.kind) if one))
     place = f"  #{hit.seq}  {one_line(who)}  {age(hit.at, now)}  "
-    title_columns = max(terminal.width - width(str(placed.key) + place), TITLE_COLUMNS_MIN)
+    title_columns = max(terminal.width - width(name + place), TITLE_COLUMNS_MIN)
     terminal.line(
-        Styled(str(placed.key), "cyan"),
+        Styled(name, "cyan"),
         Styled(place, "dim"),
         Styled(fitted(one_line(placed.title), title_columns), "bold"),
     )

@@ -69,42 +69,6 @@ _BETWEEN_OPAQUE = re.compile(r"[+/=_-]+")
 _VOICED = "\u3099\u309a"
 
 
-class Patterns(NamedTuple):
-    """How text beyond ASCII is taken apart.
-
-    letters: a word without `_` and `-`. unspaced, emoji: how such a chunk begins. mark: an accent, a vowel sign, a
-    selector: what is left out when text is compared.
-    """
-
-    chunk: re.Pattern[str]
-    letters: re.Pattern[str]
-    unspaced: re.Pattern[str]
-    emoji: re.Pattern[str]
-    mark: re.Pattern[str]
-
-
-@cache
-def beyond_ascii() -> Patterns:
-    """Return the patterns for text beyond ASCII. Compiled when first needed: it takes longer than importing the rest."""
-    # Accents, vowel signs and the soft hyphen belong to the word around them, variation selectors to the Han before.
-    marks = "\u00ad\u20d0-\u20e2\u20e4-\u20ff\ufe20-\ufe2f" + "".join(
-        chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)).startswith("M")
-    )
-    letters = rf"(?>(?:[^\W_{_UNSPACED}][{marks}]*)+)"
-    chunk = (
-        rf"{letters}(?>(?:[_-]+{letters})*){_SIGNS}"
-        rf"|[{_UNSPACED}][{_UNSPACED}{marks}{_SELECTORS}]*"
-        rf"|[{_REGIONAL}]{{1,2}}|[{_EMOJI}]|{_DOTNET}"
-    )
-    return Patterns(
-        chunk=re.compile(chunk),
-        letters=re.compile(letters),
-        unspaced=re.compile(f"[{_UNSPACED}]"),
-        emoji=re.compile(f"[{_EMOJI}{_REGIONAL}]"),
-        mark=re.compile(f"[{marks}{_SELECTORS}]"),
-    )
-
-
 Phrase = tuple[str, ...]
 """Terms that stand side by side."""
 
@@ -231,6 +195,42 @@ def pieces(word: str) -> list[str]:
         return []
     found = PIECE.findall(word)
     return found if 1 < len(found) <= PIECES_MAX else []
+
+
+class Patterns(NamedTuple):
+    """How text beyond ASCII is taken apart.
+
+    letters: a word without `_` and `-`. unspaced, emoji: how such a chunk begins. mark: an accent, a vowel sign, a
+    selector: what is left out when text is compared.
+    """
+
+    chunk: re.Pattern[str]
+    letters: re.Pattern[str]
+    unspaced: re.Pattern[str]
+    emoji: re.Pattern[str]
+    mark: re.Pattern[str]
+
+
+@cache
+def beyond_ascii() -> Patterns:
+    """Return the patterns for text beyond ASCII. Compiled when first needed: that takes longer than the import."""
+    # Accents, vowel signs and the soft hyphen belong to the word around them, variation selectors to the Han before.
+    marks = "\u00ad\u20d0-\u20e2\u20e4-\u20ff\ufe20-\ufe2f" + "".join(
+        chr(code) for code in range(0x300, 0x1E00) if unicodedata.category(chr(code)).startswith("M")
+    )
+    letters = rf"(?>(?:[^\W_{_UNSPACED}][{marks}]*)+)"
+    chunk = (
+        rf"{letters}(?>(?:[_-]+{letters})*){_SIGNS}"
+        rf"|[{_UNSPACED}][{_UNSPACED}{marks}{_SELECTORS}]*"
+        rf"|[{_REGIONAL}]{{1,2}}|[{_EMOJI}]|{_DOTNET}"
+    )
+    return Patterns(
+        chunk=re.compile(chunk),
+        letters=re.compile(letters),
+        unspaced=re.compile(f"[{_UNSPACED}]"),
+        emoji=re.compile(f"[{_EMOJI}{_REGIONAL}]"),
+        mark=re.compile(f"[{marks}{_SELECTORS}]"),
+    )
 
 
 class _Readings(dict[str, str]):

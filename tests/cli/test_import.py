@@ -62,20 +62,22 @@ def test_a_dry_run_reads_everything_and_writes_nothing(cli: CommandLine, session
     assert document["added_count"] == after["added_count"]
 
 
-def test_a_session_that_was_deleted_here_comes_back_whole_only_if_it_went_on(
+def test_a_session_that_was_deleted_here_comes_back_whole_and_only_if_asked_for(
     cli: CommandLine, sessions: Sessions, claude_home: Path
 ) -> None:
     cli("import", str(claude_home))
     sessions.delete(IMPORTED)
-    unchanged = cli("import", str(claude_home))
-    total_after_unchanged = sessions.list().total
     (file,) = claude_home.rglob("*.jsonl")
     with file.open("a", encoding="utf-8") as stream:
         stream.write(claude_record(3, "user", "Raise the limit."))
-    cli("import", str(claude_home))
+    unasked = cli("import", str(claude_home))
+    document = cli("import", str(claude_home), "--json").json
+    total = sessions.list().total
+    cli("import", str(claude_home), "--again")
 
-    assert "Nothing new" in unchanged.err
-    assert total_after_unchanged == 0
+    assert f"{IMPORTED} was deleted here and stays so" in unasked.err
+    assert document["purged"] == [IMPORTED]
+    assert total == 0
     assert len(sessions.get(IMPORTED).conversation()) == 3
 
 

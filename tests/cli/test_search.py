@@ -4,6 +4,7 @@ import pytest
 
 from playhead import Sessions
 from tests.cli.conftest import CommandLine
+from tests.cli.terminals import in_a_terminal
 
 
 @pytest.fixture
@@ -76,6 +77,16 @@ def test_context_stands_around_each_hit_in_the_order_of_the_log(cli: CommandLine
 def test_the_number_of_hits_is_bounded(cli: CommandLine, two: Sessions) -> None:
     assert len(cli("search", "timeout limit upload", "-k", "2").rows) == 2
     assert cli("search", "timeout", "-k", "0").code == 2
+
+
+def test_at_a_terminal_a_hit_has_its_place_above_it_and_its_matches_marked(two: Sessions) -> None:
+    colored = in_a_terminal("search", "kiwis", "-C", "1").shown.splitlines()
+    plain = in_a_terminal("search", "kiwis", NO_COLOR="1").shown.splitlines()
+
+    assert any("\x1b[1;33mkiwis\x1b[0m" in line for line in colored)
+    assert plain[0].startswith("garden-0001  #4  user  ")
+    assert plain[0].endswith("  Garden")
+    assert plain[1] == "    When do «kiwis» ripen?"
 
 
 def test_nothing_found_is_a_failure_only_where_one_asks_for_it(cli: CommandLine, two: Sessions) -> None:

@@ -62,24 +62,13 @@ class BundleStore:
         self._rows: dict[str, tuple[Fingerprint, SessionRow]] = {}
         self._elsewhere: dict[SessionKey, Path] = {}
         self._is_closed = False
-        self._store_log: Database | None = None
+        self._store_log_open: Database | None = None
         self.streams = FileStreams(lambda key: self._side_file(key, ".stream"))
         self.artifacts = FileArtifacts(
             lambda key: self._side_file(key, ".artifacts"), need=self._need_session, durability=durability
         )
+        self.notes = SqliteNotes(self._store_log)
         self.text = _BundleText(self)
-
-    @property
-    def notes(self) -> SqliteNotes:
-        """The store log, a file of its own that is made when it is first needed."""
-        with self._lock:
-            self._need_open()
-            if self._store_log is None:
-                path = self._folder / STORE_LOG
-                if not path.exists():
-                    create_file(path, is_shared=True, durable=self.durability == "power")
-                self._store_log = Database.open(str(path), vfs=self._vfs)
-            return SqliteNotes(self._store_log)
 
     # The log: each verb goes to the bundle that holds the session.
 
@@ -212,11 +201,24 @@ class BundleStore:
             self.streams.close()
             for key in list(self._open):
                 self._close_bundle(key)
-            if self._store_log is not None:
-                self._store_log.close()
-                self._store_log = None
+            if self._store_log_open is not None:
+                self._store_log_open.close()
+                self._store_log_open = None
 
     # Finding and opening bundles.
+
+    def _store_log(self, make: bool) -> Database | None:
+        """Return the store log, a file of its own; it is made when something is first put there."""
+        with self._lock:
+            self._need_open()
+            if self._store_log_open is None:
+                path = self._folder / STORE_LOG
+                if not path.exists():
+                    if not make:
+                        return None
+                    create_file(path, is_shared=True, durable=self.durability == "power")
+                self._store_log_open = Database.open(str(path), vfs=self._vfs)
+            return self._store_log_open
 
     def _on(self, key: SessionKey, verb: Callable[[SqliteLog], T]) -> T:
         """Run a verb on the session's bundle. A bundle that was deleted, and perhaps made again, under an open file is

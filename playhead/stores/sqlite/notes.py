@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from playhead.model.codec import decode_body, encode_body
@@ -13,21 +14,29 @@ NAME_CHARS_MAX = 8_192
 
 
 class SqliteNotes:
-    """Notes in one database that has the tables of `notes.sql`."""
+    """Notes in one database that has the tables of `notes.sql`.
 
-    def __init__(self, database: Database) -> None:
+    database: returns it, making it first where that is asked for; None where it is not there and was not asked for.
+    """
+
+    def __init__(self, database: Callable[[bool], Database | None]) -> None:
         self._database = database
 
     def put(self, topic: str, name: str, body: dict[str, Any], *, id: str, at: float) -> None:
         for text, what in ((topic, "topic"), (name, "name"), (id, "note id")):
             check_name(text, what, chars_max=NAME_CHARS_MAX)
         bindings = {"topic": topic, "name": name, "id": id, "at": at, "body": encode_body(body)}
-        with self._database.write():
-            self._database.query("put_note", bindings)
+        database = self._database(True)
+        assert database is not None, "it was asked to be made"
+        with database.write():
+            database.query("put_note", bindings)
 
     def get(self, topic: str, name: str) -> dict[str, Any] | None:
-        row = self._database.row("get_note", {"topic": topic, "name": name})
+        database = self._database(False)
+        row = database.row("get_note", {"topic": topic, "name": name}) if database else None
         return decode_body(row[0]) if row else None
 
     def all(self, topic: str) -> dict[str, dict[str, Any]]:
-        return {name: decode_body(body) for name, body in self._database.query("all_notes", {"topic": topic})}
+        database = self._database(False)
+        rows = database.query("all_notes", {"topic": topic}) if database else []
+        return {name: decode_body(body) for name, body in rows}

@@ -38,7 +38,7 @@ class SharedStore(SqliteLog):
         self.artifacts = FileArtifacts(
             lambda key: self._beside("artifacts") / file_stem(key), need=self.require, durability=durability
         )
-        self.notes = SqliteNotes(self.database)
+        self.notes = SqliteNotes(lambda make: self.database)
         self.text = SqliteText(self)
 
     def delete(self, key: SessionKey) -> None:
