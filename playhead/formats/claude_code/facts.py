@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from playhead.formats.claude_code_blocks import content_text, mapping, text
-from playhead.formats.claude_code_ids import clean, replace_surrogates
-from playhead.formats.claude_code_records import message_of, user_kind
+from playhead.formats.claude_code.blocks import content_text, mapping, text
+from playhead.formats.claude_code.ids import clean, replace_surrogates
+from playhead.formats.claude_code.records import message_of, user_kind
 
 TITLE_CHARS_MAX = 200
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal, NamedTuple
 
-from playhead.formats.claude_code_blocks import (
+from playhead.formats.claude_code.blocks import (
     Json,
     blocks_of,
     content_text,

@@ -18,14 +18,11 @@ from typing import Any, Literal
 import msgspec
 
 from playhead.errors import ImportFailed
-from playhead.formats.claude_code_blocks import mapping, text
-from playhead.formats.claude_code_ids import clean
-from playhead.formats.claude_code_records import restore_record
-from playhead.formats.claude_code_thread import MEMORY_VERSION, Memory, Run, Thread
+from playhead.formats.claude_code.blocks import mapping, text
+from playhead.formats.claude_code.ids import clean
+from playhead.formats.claude_code.thread import MEMORY_VERSION, Memory, Run, Thread
 from playhead.formats.imported import ImportedSession, Skipped, SourcePosition
 from playhead.formats.jsonlines import JsonLines, Place, Record
-
-__all__ = ["ORIGIN", "Source", "default_root", "discover", "read", "restore_record"]
 
 ORIGIN = "claude-code"
 

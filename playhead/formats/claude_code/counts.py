@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from playhead.formats.claude_code_blocks import mapping, text
-from playhead.formats.claude_code_records import message_of, user_kind
+from playhead.formats.claude_code.blocks import mapping, text
+from playhead.formats.claude_code.records import message_of, user_kind
 from playhead.formats.imported import Counts
 
 _NO_PROMPTS = frozenset({"summary", "meta", "result", "empty"})

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from playhead.formats.claude_code_blocks import content_text, mapping, text
-from playhead.formats.claude_code_ids import clean, key
-from playhead.formats.claude_code_records import message_of
+from playhead.formats.claude_code.blocks import content_text, mapping, text
+from playhead.formats.claude_code.ids import clean, key
+from playhead.formats.claude_code.records import message_of
 from playhead.model.ids import LABEL_CHARS_MAX, agent_path
 
 MAIN_AGENT = "coordinator"

@@ -14,13 +14,13 @@ from typing import Any
 
 import msgspec
 
-from playhead.formats import claude_code_records as records
-from playhead.formats.claude_code_agents import MAIN_AGENT, AgentMemory, Job, SubAgents
-from playhead.formats.claude_code_blocks import content_text, mapping, text
-from playhead.formats.claude_code_counts import Census
-from playhead.formats.claude_code_facts import Facts
-from playhead.formats.claude_code_ids import IdMemory, Ids, clean
-from playhead.formats.claude_code_records import Kind
+from playhead.formats.claude_code import records
+from playhead.formats.claude_code.agents import MAIN_AGENT, AgentMemory, Job, SubAgents
+from playhead.formats.claude_code.blocks import content_text, mapping, text
+from playhead.formats.claude_code.counts import Census
+from playhead.formats.claude_code.facts import Facts
+from playhead.formats.claude_code.ids import IdMemory, Ids, clean
+from playhead.formats.claude_code.records import Kind
 from playhead.formats.imported import ImportedEvent
 from playhead.formats.jsonlines import Record
 
