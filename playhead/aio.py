@@ -107,9 +107,7 @@ class AsyncSessions:
     def url(self) -> str:
         return self._sessions.url
 
-    async def run(
-        self, function: Callable[Concatenate[Sessions, P], T], /, *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def run(self, function: Callable[Concatenate[Sessions, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a function of the blocking `Sessions` (its first argument) on the worker thread."""
         return await self._worker.run(function, self._sessions, *args, **kwargs)
 

@@ -123,7 +123,9 @@ class NewerFormat(PlayheadError, RuntimeError):
     def __init__(self, what: str, *, found: int, supported: int) -> None:
         self.found = found
         self.supported = supported
-        super().__init__(f"{what} has format version {found}; this Playhead reads up to version {supported}: upgrade it")
+        super().__init__(
+            f"{what} has format version {found}; this Playhead reads up to version {supported}: upgrade it"
+        )
 
 
 class NotAStore(PlayheadError, ValueError):

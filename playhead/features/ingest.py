@@ -84,7 +84,7 @@ def ingest(
         if labels and not facts.labels:
             changed["labels"] = list(labels)
         if changed:
-            live.append_fact(live.draft("session_changed", {**changed, "by": "import"}))
+            live.append_fact(live.draft("session_changed", {**changed, "by": "import"}, at=live.last_at))
         if added or is_new or changed:
             live.save_snapshot()
             live.save_summary()
@@ -103,7 +103,7 @@ def _add(live: Live, events: Sequence[SourceEvent]) -> tuple[int, int]:
     end_id = events[events.index(new[0]) - 1].id if events[0] is not new[0] else _imported_end(live)
     continued = end_id is not None and seq_of.get(end_id, _seq(live, end_id)) != before
     if continued and end_id is not None:
-        live.move_head(_event(live, end_id), why="import")
+        live.move_head(_event(live, end_id), why="import", at=new[0].at)
     batch: list[Draft] = []
     since_snapshot = 0
     placed = end_id
@@ -112,7 +112,7 @@ def _add(live: Live, events: Sequence[SourceEvent]) -> tuple[int, int]:
             _flush(live, batch)
             target = live.store.seq_of(live.key, [event.after]).get(event.after)
             if target is not None and target != live.head:
-                live.move_head(live.store.events_at(live.key, [[target, target]])[0], why="edit")
+                live.move_head(live.store.events_at(live.key, [[target, target]])[0], why="edit", at=event.at)
         batch.append(Draft(event.kind, event.body, event.id, event.at, event.agent, event.turn, event.scope))
         placed = event.id
         since_snapshot += 1
@@ -122,7 +122,8 @@ def _add(live: Live, events: Sequence[SourceEvent]) -> tuple[int, int]:
                 live.save_snapshot()
                 since_snapshot = 0
     _flush(live, batch)
-    live.append_fact(live.draft("session_changed", {"imported_to": placed, "by": "import"}))
+    # Facts carry the time of what was imported: an import does not make an old session the one last active.
+    live.append_fact(live.draft("session_changed", {"imported_to": placed, "by": "import"}, at=new[-1].at))
     if continued:
         live.save_snapshot()
         live.move_head(live.store.events_at(live.key, [[before, before]])[0], why="import")

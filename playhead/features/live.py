@@ -128,11 +128,11 @@ class Live:
                     self.refresh()
             return self.append([draft])[0]
 
-    def move_head(self, to: Event, *, why: str) -> Event:
+    def move_head(self, to: Event, *, why: str, at: float | None = None) -> Event:
         """Append the `head_moved` that places the head at `to`."""
         with self.lock:
             body = {"to": to.id, "why": why}
-            return self.append([self.draft("head_moved", body, parent=to.seq)])[0]
+            return self.append([self.draft("head_moved", body, parent=to.seq, at=at)])[0]
 
     def refresh(self) -> None:
         """Take in what others appended since this object last looked."""

@@ -113,3 +113,21 @@ def test_a_session_that_is_in_use_is_not_imported_into(sessions: Sessions) -> No
     with sessions.get("s").turn("busy"):
         with pytest.raises(SessionBusy):
             sessions.ingest("s", MORE, at=1.0)
+
+
+def test_an_import_does_not_make_an_old_session_the_one_last_active(sessions: Sessions) -> None:
+    sessions.create("today")
+    sessions.ingest("imported", FIRST, at=1.0, title="Old", labels=["old"])
+    row = sessions.list().items[-1]
+
+    assert row.id == "imported"
+    assert row.summary is not None
+    assert row.summary.last_active_at == 1_700_000_000.0
+    assert sessions.get("@last").id == "today"
+
+
+def test_what_an_import_notes_for_itself_is_not_found(sessions: Sessions) -> None:
+    sessions.ingest("s", FIRST, at=1.0)
+
+    assert sessions.search("imported_to").hits == []
+    assert sessions.search("kind:session_changed").hits == []
