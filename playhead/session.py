@@ -240,9 +240,13 @@ class Sessions:
         The id is matched whole, and `@last` is no id here. The store remembers that it was deleted, so that an import
         does not bring it back unasked.
         """
-        self.store.delete(session_key(id, app=app, user=user))
-        now = self._clock()
-        self.store.notes.put(PURGED, f"{app}/{user}/{id}", {"at": now}, id=self._new_id(now), at=now)
+        key = session_key(id, app=app, user=user)
+        with contextlib.suppress(SessionNotFound):
+            if self.store.holder(key) is None:
+                # Noted first: after a kill in between nothing brings back what was to go.
+                now = self._clock()
+                self.store.notes.put(PURGED, f"{app}/{user}/{id}", {"at": now}, id=self._new_id(now), at=now)
+        self.store.delete(key)
 
     def close(self) -> None:
         """Close every file. Calling it twice is fine."""

@@ -5,9 +5,12 @@ Nothing is deleted by any of them, and each is one append.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator, Sequence
+
 import msgspec
 
-from playhead.errors import EventNotFound, TurnNotFound
+from playhead.errors import ArtifactDamaged, ArtifactNotFound, EventNotFound, TurnNotFound
 from playhead.features.live import Live, events_at
 from playhead.model.event import Draft, Event, is_fact
 from playhead.model.ids import SessionKey
@@ -81,11 +84,14 @@ def fork(live: Live, *, at: int | None, key: SessionKey, title: str | None) -> l
     new_title = title or f"{facts.title or 'Session'} (fork)"
     changed = {"title": new_title} | ({"labels": list(facts.labels)} if facts.labels else {})
     drafts.append(live.draft("session_changed", changed))
-    events = live.store.create(key, drafts)
-    for event in path:
-        if event.kind == "artifact_saved":
-            live.store.artifacts.put(key, live.store.artifacts.get(live.key, event.body["hash"]))
-    return events
+    return live.store.create(key, drafts, artifacts=_artifacts(live, path))
+
+
+def _artifacts(live: Live, path: Sequence[Event]) -> Iterator[bytes]:
+    """Yield the bytes of every artifact of a path. Where this session has lost one, its fork lacks it too."""
+    for hash in dict.fromkeys(event.body["hash"] for event in path if event.kind == "artifact_saved"):
+        with contextlib.suppress(ArtifactNotFound, ArtifactDamaged):
+            yield live.store.artifacts.get(live.key, hash)
 
 
 def _copy(event: Event, body: dict[str, object]) -> Draft:

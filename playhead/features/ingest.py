@@ -13,11 +13,14 @@ from playhead.model.event import Draft, Event
 from playhead.model.ids import SessionKey
 from playhead.stores.base import Store
 
-BATCH = 500
-"""Events per append: one transaction each. A kill between two loses nothing; the next import goes on from there."""
+BATCH = 200
+"""Events per append and between snapshots. A kill between two loses nothing; the next import goes on from there."""
 
-SNAPSHOT_EVERY = 200
-"""Events of an import between snapshots."""
+IDS_MAX = 500
+"""So many ids are looked up at a time."""
+
+STARTED_ID = "import-started"
+"""Id of the first event of a session that an import began."""
 
 
 class SourceEvent(Protocol):
@@ -69,7 +72,7 @@ def ingest(
     """
     is_new = not _exists(store, key)
     if is_new:
-        first = Draft("session_started", started, "import-started", at)
+        first = Draft("session_started", started, STARTED_ID, at)
         store.create(key, [first])
     live = Live(store, key, clock=clock, entropy=entropy)
     lease = store.acquire(key, label="import", at=clock())
@@ -95,56 +98,95 @@ def ingest(
 
 
 def _add(live: Live, events: Sequence[SourceEvent]) -> tuple[int, int]:
-    before = live.head
     seq_of = dict(_known(live, [event.id for event in events]))
     new = [event for event in events if event.id not in seq_of]
     if not new:
         return 0, len(events)
     end_id = events[events.index(new[0]) - 1].id if events[0] is not new[0] else _imported_end(live)
-    continued = end_id is not None and seq_of.get(end_id, _seq(live, end_id)) != before
-    if continued and end_id is not None:
-        live.move_head(_event(live, end_id), why="import", at=new[0].at)
-    batch: list[Draft] = []
-    since_snapshot = 0
+    end = None if end_id is None else _event(live, seq_of.get(end_id) or _seq(live, end_id))
+    is_continued = end is not None and end.seq != live.head
+    placing = _Placing(live, end, back=_event(live, live.head) if is_continued else None)
     placed = end_id
+    since_snapshot = 0
     for event in new:
         if event.after is not None and event.after != placed:
-            _flush(live, batch)
-            target = live.store.seq_of(live.key, [event.after]).get(event.after)
-            if target is not None and target != live.head:
-                live.move_head(live.store.events_at(live.key, [[target, target]])[0], why="edit", at=event.at)
-        batch.append(Draft(event.kind, event.body, event.id, event.at, event.agent, event.turn, event.scope))
+            placing.flush()
+            placing.branch_at(_seq(live, event.after))
+        placing.add(Draft(event.kind, event.body, event.id, event.at, event.agent, event.turn, event.scope))
         placed = event.id
         since_snapshot += 1
-        if len(batch) >= BATCH or since_snapshot >= SNAPSHOT_EVERY:
-            _flush(live, batch)
-            if since_snapshot >= SNAPSHOT_EVERY:
-                live.save_snapshot()
-                since_snapshot = 0
-    _flush(live, batch)
+        if since_snapshot >= BATCH and event is not new[-1]:
+            placing.flush()
+            placing.save_snapshot()
+            since_snapshot = 0
     # Facts carry the time of what was imported: an import does not make an old session the one last active.
-    live.append_fact(live.draft("session_changed", {"imported_to": placed, "by": "import"}, at=new[-1].at))
-    if continued:
-        live.save_snapshot()
-        live.move_head(live.store.events_at(live.key, [[before, before]])[0], why="import")
+    placing.flush(live.draft("session_changed", {"imported_to": placed, "by": "import"}, at=new[-1].at))
+    if is_continued:
+        placing.save_snapshot()
     return len(new), len(events) - len(new)
 
 
-def _flush(live: Live, batch: list[Draft]) -> None:
-    if batch:
-        live.append(batch)
-        batch.clear()
+class _Placing:
+    """Places events after the imported end, in batches. A batch and the moves of the head that it takes are one append:
+    a kill between two of them leaves the head where it belongs.
+
+    end: the imported event after which the next one goes, or None for the head. back: where the head stands again after
+    each batch, since the session was continued there; None lets it follow the imported end.
+    """
+
+    def __init__(self, live: Live, end: Event | None, *, back: Event | None) -> None:
+        self._live = live
+        self._end = end
+        self._back = back
+        self._why = "import"
+        self._batch: list[Draft] = []
+
+    def branch_at(self, seq: int) -> None:
+        """Let the next event follow another one than the imported end; seq 0 stands for one that is not there."""
+        if seq and (self._end is None or seq != self._end.seq):
+            self._end, self._why = _event(self._live, seq), "edit"
+
+    def add(self, draft: Draft) -> None:
+        self._batch.append(draft)
+
+    def flush(self, *facts: Draft) -> None:
+        """Append the batch, and these facts with it."""
+        if not self._batch:
+            return
+        drafts = [*self._batch, *facts]
+        if self._end is not None and self._end.seq != self._live.head:
+            drafts.insert(0, self._move(self._end, self._why, at=self._batch[0].at))
+        if self._back is not None:
+            drafts.append(self._move(self._back, "import", at=None))
+        last = self._batch[-1].id
+        events = self._live.append(drafts)
+        self._end = next(event for event in events if event.id == last)
+        self._why = "import"
+        self._batch = []
+
+    def save_snapshot(self) -> None:
+        """Save a snapshot at the imported end."""
+        if self._end is not None and self._end.seq != self._live.head:
+            there = Live(self._live.store, self._live.key, clock=self._live.clock, entropy=self._live.entropy)
+            there._go_to(self._end.seq)
+            there.save_snapshot()
+        else:
+            self._live.save_snapshot()
+
+    def _move(self, to: Event, why: str, *, at: float | None) -> Draft:
+        return self._live.draft("head_moved", {"to": to.id, "why": why}, parent=to.seq, at=at)
 
 
 def _known(live: Live, ids: Sequence[str]) -> Iterable[tuple[str, int]]:
-    for start in range(0, len(ids), BATCH):
-        yield from live.store.seq_of(live.key, ids[start : start + BATCH]).items()
+    for start in range(0, len(ids), IDS_MAX):
+        yield from live.store.seq_of(live.key, ids[start : start + IDS_MAX]).items()
 
 
 def _imported_end(live: Live) -> str | None:
-    """Return the id of the last imported event, as the last import wrote it down; the first event where none did."""
+    """Return the id of the last imported event, as the last import wrote it down. Where none did, it is the first event
+    of a session that an import began, and None for any other."""
     ends = [fact.body["imported_to"] for fact in live.store.facts(live.key) if "imported_to" in fact.body]
-    return str(ends[-1]) if ends else None
+    return str(ends[-1]) if ends else STARTED_ID if _seq(live, STARTED_ID) else None
 
 
 def _imported_title(live: Live) -> str | None:
@@ -157,8 +199,7 @@ def _seq(live: Live, id: str) -> int:
     return live.store.seq_of(live.key, [id]).get(id, 0)
 
 
-def _event(live: Live, id: str) -> Event:
-    seq = _seq(live, id)
+def _event(live: Live, seq: int) -> Event:
     return live.store.events_at(live.key, [[seq, seq]])[0]
 
 

@@ -12,17 +12,16 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from playhead.errors import ArtifactDamaged, ArtifactNotFound
 from playhead.model.ids import SessionKey
 from playhead.stores.base import ArtifactRef, Durability
-from playhead.stores.files import make_private_directory, os_errors, write_all
+from playhead.stores.files import make_private_directory, opened_directory, os_errors, place_nameless, write_all
 
 _NAME = re.compile(r"sha256-[0-9a-f]{64}")
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
 
 
 def content_name(data: bytes) -> str:
@@ -50,10 +49,14 @@ class FileArtifacts:
 
     def put(self, key: SessionKey, data: bytes) -> ArtifactRef:
         self._need(key)
+        return self.place(key, data)
+
+    def place(self, key: SessionKey, data: bytes) -> ArtifactRef:
+        """Keep bytes for a session that is about to be created."""
         name = content_name(data)
         folder = self._folder_of(key)
         make_private_directory(folder)
-        with os_errors(folder), _opened(folder) as directory:
+        with os_errors(folder), opened_directory(folder, flags=_NOFOLLOW) as directory:
             if not _is_file_of_size(name, len(data), directory):
                 self._place(name, data, directory)
         return ArtifactRef(hash=name, size=len(data))
@@ -65,7 +68,7 @@ class FileArtifacts:
         folder = self._folder_of(key)
         with os_errors(folder):
             try:
-                with _opened(folder) as directory:
+                with opened_directory(folder, flags=_NOFOLLOW) as directory:
                     descriptor = os.open(hash, os.O_RDONLY | _NOFOLLOW, dir_fd=directory)
                     with os.fdopen(descriptor, "rb") as file:
                         data = file.read()
@@ -80,7 +83,7 @@ class FileArtifacts:
         folder = self._folder_of(key)
         with os_errors(folder):
             try:
-                with _opened(folder) as directory:
+                with opened_directory(folder, flags=_NOFOLLOW) as directory:
                     return sorted(name for name in os.listdir(directory) if _NAME.fullmatch(name))
             except (FileNotFoundError, NotADirectoryError):
                 return []
@@ -90,7 +93,7 @@ class FileArtifacts:
         folder = self._folder_of(key)
         with os_errors(folder):
             try:
-                with _opened(folder) as directory:
+                with opened_directory(folder, flags=_NOFOLLOW) as directory:
                     for name in os.listdir(directory):
                         os.unlink(name, dir_fd=directory)
                 folder.rmdir()
@@ -98,13 +101,18 @@ class FileArtifacts:
                 return
 
     def _place(self, name: str, data: bytes, directory: int) -> None:
+        is_durable = self._durability == "power"
+        if place_nameless(name, data, directory=directory, durable=is_durable):
+            if is_durable:
+                os.fsync(directory)
+            return
         temporary = f".{secrets.token_hex(8)}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW
         descriptor = os.open(temporary, flags, 0o600, dir_fd=directory)
         try:
             try:
                 write_all(descriptor, data)
-                if self._durability == "power":
+                if is_durable:
                     os.fsync(descriptor)
             finally:
                 os.close(descriptor)
@@ -113,17 +121,8 @@ class FileArtifacts:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=directory)
             raise
-        if self._durability == "power":
+        if is_durable:
             os.fsync(directory)
-
-
-@contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    descriptor = os.open(folder, os.O_RDONLY | _DIRECTORY | _NOFOLLOW)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _is_file_of_size(name: str, size: int, directory: int) -> bool:

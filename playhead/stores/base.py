@@ -216,8 +216,11 @@ class Store(Protocol):
     def text(self) -> TextIndex:
         """The full-text index."""
 
-    def create(self, key: SessionKey, drafts: Sequence[Draft]) -> list[Event]:
-        """Begin a session with its first events; the first is its `session_started`. Raises `SessionExists`."""
+    def create(self, key: SessionKey, drafts: Sequence[Draft], *, artifacts: Iterable[bytes] = ()) -> list[Event]:
+        """Begin a session with its first events; the first is its `session_started`. Raises `SessionExists`.
+
+        artifacts: bytes that it has from its first moment on; they are kept before the session is there.
+        """
 
     def append(
         self, key: SessionKey, drafts: Sequence[Draft], *, expected_seq: int | None, fence: int | None = None

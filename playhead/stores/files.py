@@ -11,38 +11,84 @@ from pathlib import Path
 
 from playhead.errors import StoreFull, StoreReadOnly, StoreUnavailable
 
+HAS_NAMELESS = hasattr(os, "O_TMPFILE")
+"""True where the system can write a file before it gives it a name (Linux)."""
+
 
 def place_file(path: Path, content: bytes, *, durable: bool) -> bool:
     """Write a new file whole, mode 0600, or return False where the name is taken.
 
-    It is written under another name and linked into place, so that no process ever sees half of it and two creators
-    cannot overwrite each other. `durable` makes the file and its name survive a loss of power.
+    It is written without a name where the system can do that, else under another one, and linked into place: no process
+    ever sees half of it, and two creators cannot overwrite each other. `durable` makes the file and its name survive a
+    loss of power.
     """
     make_private_directory(path.parent)
-    temporary = path.with_name(f".{path.name[:80]}.{secrets.token_hex(8)}.new")
     with os_errors(path):
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            try:
-                write_all(descriptor, content)
-                if durable:
-                    os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            try:
-                os.link(temporary, path)
-            except FileExistsError:
-                return False
-            except OSError:
-                # The file system has no hard links. A rename overwrites, so look first; the window is this short.
-                if path.exists():
-                    return False
-                os.rename(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        if durable:
+        is_placed = None
+        if HAS_NAMELESS:
+            with opened_directory(path.parent) as directory:
+                is_placed = place_nameless(path.name, content, directory=directory, durable=durable)
+        if is_placed is None:
+            is_placed = _place_renamed(path, content, durable=durable)
+        if durable and is_placed:
             sync_directory(path.parent)
+    return is_placed
+
+
+def place_nameless(name: str, content: bytes, *, directory: int, durable: bool) -> bool | None:
+    """Place a file that has no name until it is whole, so that a kill leaves nothing behind.
+
+    directory: a descriptor of its folder. Returns False where the name is taken, and None where the system or the file
+    system cannot do it; nothing was placed then.
+    """
+    if not HAS_NAMELESS:
+        return None
+    try:
+        descriptor = os.open(".", os.O_WRONLY | os.O_TMPFILE, 0o600, dir_fd=directory)
+    except OSError:
+        return None
+    try:
+        _write_new(descriptor, content, durable=durable)
+        try:
+            # `src_dir_fd` is only given so that the link in /proc is followed; the path is absolute.
+            source = f"/proc/self/fd/{descriptor}"
+            os.link(source, name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=True)
+        except FileExistsError:
+            return False
+        except OSError:
+            return None
+    finally:
+        os.close(descriptor)
     return True
+
+
+def _place_renamed(path: Path, content: bytes, *, durable: bool) -> bool:
+    """Place a file that is written under another name. A kill may leave that one behind, hidden and of no effect."""
+    temporary = path.with_name(f".{path.name[:80]}.{secrets.token_hex(8)}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        try:
+            _write_new(descriptor, content, durable=durable)
+        finally:
+            os.close(descriptor)
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        except OSError:
+            # The file system has no hard links. A rename overwrites, so look first; the window is this short.
+            if path.exists():
+                return False
+            os.rename(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return True
+
+
+def _write_new(descriptor: int, content: bytes, *, durable: bool) -> None:
+    write_all(descriptor, content)
+    if durable:
+        os.fsync(descriptor)
 
 
 def write_all(descriptor: int, content: bytes) -> None:
@@ -54,9 +100,16 @@ def write_all(descriptor: int, content: bytes) -> None:
 
 def sync_directory(folder: Path) -> None:
     """Make names in a folder survive a loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
+    with opened_directory(folder) as descriptor:
         os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def opened_directory(folder: Path, *, flags: int = 0) -> Iterator[int]:
+    """A descriptor of a folder for as long as the block runs."""
+    descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | flags)
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
 

@@ -81,7 +81,7 @@ class MemoryStore:
         # One count for all sessions: a fence given out before a session was deleted is worth nothing in a new one.
         self._fences = itertools.count(1)
 
-    def create(self, key: SessionKey, drafts: Sequence[Draft]) -> list[Event]:
+    def create(self, key: SessionKey, drafts: Sequence[Draft], *, artifacts: Iterable[bytes] = ()) -> list[Event]:
         sound = [_sound(draft) for draft in drafts]
         with self._opened():
             if not drafts or drafts[0].kind != "session_started":
@@ -92,6 +92,8 @@ class MemoryStore:
             session.stored(sound)
             events = session.take(self._staged(session, sound))
             self._sessions[key] = session
+            for data in artifacts:
+                self.artifacts.put(key, data)
             return events
 
     def append(

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
+from playhead.errors import StoreUnavailable
 from playhead.stores.files import make_private_directory, os_errors
 
 if sys.platform == "win32":
@@ -29,6 +32,12 @@ else:
             return False
         return True
 
+
+PATIENCE_S = 10.0
+"""How long `making` waits for another process."""
+
+POLL_S = 0.002
+"""How often it looks."""
 
 TRIES_MAX = 100
 """A lock file may be taken away between opening and locking it; so many times before giving up."""
@@ -70,6 +79,24 @@ class OsLock:
         with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def making(path: Path) -> Iterator[None]:
+    """Let one process at a time make, or remove, what has its name at `path`.
+
+    Raises `StoreUnavailable` where another one is at it for longer than `PATIENCE_S`.
+    """
+    lock_path = path.with_name(f".{path.name}.making")
+    given_up_at = time.monotonic() + PATIENCE_S
+    while (lock := OsLock.try_take(lock_path)) is None:
+        if time.monotonic() > given_up_at:
+            raise StoreUnavailable(f"{path}: another process makes or removes it since {PATIENCE_S:g} s; retry")
+        time.sleep(POLL_S)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:

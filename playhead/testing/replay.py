@@ -16,7 +16,8 @@ from playhead.views.fold import Fold, references
 def all_events(store: Store, key: SessionKey) -> list[Event]:
     """Return every event of a session, in seq order."""
     found: list[Event] = []
-    while page := store.events(key, after=len(found)):
+    end = store.tip(key).seq
+    while len(found) < end and (page := store.events(key, after=len(found))):
         found += page
     return found
 
@@ -24,7 +25,8 @@ def all_events(store: Store, key: SessionKey) -> list[Event]:
 def all_records(store: Store, key: SessionKey) -> list[Record]:
     """Return every event of a session as it is stored, in seq order."""
     found: list[Record] = []
-    while page := store.records(key, after=len(found)):
+    end = store.tip(key).seq
+    while len(found) < end and (page := store.records(key, after=len(found))):
         found += page
     return found
 

@@ -335,10 +335,12 @@ class SessionSuite(StoreHarness):
         for key in reversed(keys):
             begun(store, key)
         in_order = sorted(keys)
-        pages, after = [], None
-        while page := store.sessions(after=after, limit=5):
-            pages.append([row.key for row in page])
-            after = page[-1].key
+        pages: list[list[SessionKey]] = []
+        for _ in range(len(keys)):
+            rows = store.sessions(after=pages[-1][-1] if pages else None, limit=5)
+            if not rows:
+                break
+            pages.append([row.key for row in rows])
         between = session_key("10!", app="B", user="x")
 
         assert [key for page in pages for key in page] == in_order

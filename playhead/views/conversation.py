@@ -165,10 +165,10 @@ def _take(message: Message, newest: _Calls) -> tuple[Message, list[_Call]]:
         elif (answered := _answered(part, newest)) is None:
             left.append({"type": "text", "content": _orphan_text(part)})
         else:
-            answered.response, answered.source = part, message
-            if answered in calls:
+            if answered in calls and answered.response is None:
                 # A tool of the model's provider answered within the reply: call and response stay where they are.
                 left.append(part)
+            answered.response, answered.source = part, message
     role = "user" if message.role == "tool" and left else message.role
     open_calls = [call for call in calls if call.source is not message]
     return msgspec.structs.replace(message, role=role, parts=left), open_calls

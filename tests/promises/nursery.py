@@ -17,32 +17,19 @@ import sys
 import traceback
 from typing import Any
 
-import playhead  # noqa: F401 - loaded before the first fork, for all children.
-import playhead.testing.disk
+from tests.promises.line import Line
+
+WARM = ("tests.promises.recorder", "tests.promises.verbs")
+"""Loaded before the first fork, for all children."""
 
 REQUEST_BYTES_MAX = 1_000_000
-
-
-class Line:
-    """A child's line to the test: one JSON value for each line of text, in both directions."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._socket = socket.socket(fileno=descriptor)
-        self._heard = self._socket.makefile("rb")
-
-    def say(self, *values: Any) -> None:
-        """Send an acknowledgement. What was sent is not lost when this process is killed."""
-        self._socket.sendall(json.dumps(values).encode() + b"\n")
-
-    def hear(self) -> Any:
-        """Wait for a word of the test; None when it hung up."""
-        line = self._heard.readline()
-        return json.loads(line) if line else None
 
 
 def main(descriptor: int) -> None:
     """Serve requests until the test process hangs up."""
     requests = socket.socket(fileno=descriptor)
+    for module in WARM:
+        importlib.import_module(module)
     while True:
         request, descriptors = _receive(requests)
         if request is None:

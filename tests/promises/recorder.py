@@ -10,7 +10,7 @@ from typing import Any
 import playhead
 from playhead.errors import SessionNotFound
 from playhead.turn import Speaker, Turn
-from tests.promises.nursery import Line
+from tests.promises.line import Line
 
 TURNS_MAX = 200
 """A recorder that nobody kills stops by itself."""

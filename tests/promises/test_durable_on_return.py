@@ -78,7 +78,7 @@ def _damage(place: Place, id: str, said: Said) -> list[str]:
             *_missing_state(session, said),
             *_missing_artifacts(session, said),
             *_left_open(session),
-            *_unsound(sessions, [id, *(fork for fork, in acknowledged(said, "forked"))]),
+            *_unsound(sessions, [id, *(fork for (fork,) in acknowledged(said, "forked"))]),
         ]
         if holder is not None:
             problems.append(f"the lease was not free: {holder}")

@@ -79,7 +79,7 @@ def _copy(source: Place, target: Place) -> None:
 
 def _difference(found: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
     """Return (found, expected) of what differs, as deep as both are dictionaries."""
-    differs = {}
+    differs: dict[str, Any] = {}
     for name in sorted({*found, *expected}):
         one, other = found.get(name), expected.get(name)
         if isinstance(one, dict) and isinstance(other, dict) and one != other:

@@ -362,6 +362,7 @@ def test_dates_at_the_end_of_the_calendar_are_read_or_searched_as_words() -> Non
         query = asked(f"since:{value}")
 
         assert (query.filters.since is None) == bool(query.terms)
+    assert read_moment("yesterday", now=datetime.min.replace(tzinfo=UTC)) is None
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,12 @@ def test_the_window_is_where_most_of_the_question_is() -> None:
     assert marked(text, "deploy key", 60) == ["deploy", "key"]
 
 
+def test_of_two_equal_places_the_first_is_shown() -> None:
+    text = "first key " + "filler " * 50 + "second key " + "filler " * 50
+
+    assert highlight(text, asked("key"), 30).text.startswith("first key")
+
+
 def test_a_short_text_is_shown_whole() -> None:
     assert highlight("The deploy key", asked("key"), 60) == Snippet("The deploy key", ((11, 14),), False, False)
 

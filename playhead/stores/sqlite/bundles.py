@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +13,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from playhead.errors import PlayheadError, SessionExists, SessionNotFound, StoreClosed
+from playhead.errors import (
+    PlayheadError,
+    SessionExists,
+    SessionNotFound,
+    StoreClosed,
+    StoreDamaged,
+    StoreUnavailable,
+)
 from playhead.model.event import Draft, Event
 from playhead.model.ids import SessionKey
 from playhead.model.path import Ranges
@@ -32,7 +40,8 @@ from playhead.stores.base import (
 )
 from playhead.stores.files import disk_bytes, make_private_directory, os_errors, place_file
 from playhead.stores.names import file_stem
-from playhead.stores.sqlite.connect import Database, create_file
+from playhead.stores.oslock import making
+from playhead.stores.sqlite.connect import Database, create_file, remove_database
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog
 from playhead.stores.sqlite.notes import SqliteNotes
@@ -43,6 +52,15 @@ STORE_LOG = "_store.playhead"
 
 OPEN_MAX = 24
 """Bundles kept open at a time; the one that was used longest ago is closed first, unless its lease is held."""
+
+OPENINGS_MAX = 20
+"""So often a verb opens its bundle again when other threads' bundles take its place among those kept open."""
+
+READINGS_MAX = 5
+"""So often a listing row is read again while somebody writes to its bundle; then it is as of the last reading."""
+
+EMPTIED = "the bundle holds no session"
+"""The problem of a bundle whose deletion was cut off: it is no session, and no list shows it."""
 
 T = TypeVar("T")
 Fingerprint = tuple[int, int, int, int]
@@ -72,9 +90,10 @@ class BundleStore:
 
     # The log: each verb goes to the bundle that holds the session.
 
-    def create(self, key: SessionKey, drafts: Sequence[Draft]) -> list[Event]:
-        """Build the bundle in memory and place the file last: it appears whole or not at all."""
-        path = self._folder / f"{file_stem(key)}{SUFFIX}"
+    def create(self, key: SessionKey, drafts: Sequence[Draft], *, artifacts: Iterable[bytes] = ()) -> list[Event]:
+        """Build the bundle in memory, put its artifacts beside, and place the file last: it appears whole or not at
+        all."""
+        path = self._named(key)
         with self._lock:
             self._need_open()
             if self._find(key) is not None:
@@ -82,10 +101,17 @@ class BundleStore:
             log = SqliteLog(Database.in_memory(is_shared=False), durability="process", lock_path=_no_lock)
             try:
                 events = log.create(key, drafts)
-                if not place_file(path, log.database.image(), durable=self.durability == "power"):
-                    raise SessionExists(key.id)
+                image = log.database.image()
             finally:
                 log.close()
+            with making(path):
+                if os.path.lexists(path) and not self._is_emptied(path):
+                    raise SessionExists(key.id)
+                self._remove_files(key, path)  # What a deletion that was cut off may have left.
+                for data in artifacts:
+                    self.artifacts.place(key, data)
+                if not place_file(path, image, durable=self.durability == "power"):
+                    raise SessionExists(key.id)
             return events
 
     def append(
@@ -95,7 +121,7 @@ class BundleStore:
         if found is not None:  # The usual way, without the general one's closure and look-ups.
             try:
                 return found[0].append(key, drafts, expected_seq=expected_seq, fence=fence)
-            except (SessionNotFound, StoreClosed):
+            except (SessionNotFound, StoreClosed, StoreUnavailable):
                 pass
         return self._on(key, lambda log: log.append(key, drafts, expected_seq=expected_seq, fence=fence))
 
@@ -174,22 +200,25 @@ class BundleStore:
     def _all_rows(self) -> list[SessionRow]:
         with self._lock:
             self._need_open()
-            rows = [self._row(path) for path in self._bundle_paths()]
+            rows = [(path, self._row(path)) for path in self._bundle_paths()]
             self._rows = {path: row for path, row in self._rows.items() if os.path.lexists(path)}
-        return _marking_duplicates(rows)
+        return _marking_duplicates([(path, row) for path, row in rows if row.problem != EMPTIED])
 
     def delete(self, key: SessionKey) -> None:
-        """Empty the bundle in a transaction, so that no other process can append to it, then remove its files."""
-        path = self._on(key, lambda log: Path(log.database.path))
-        self._on(key, lambda log: log.delete_rows(key))
+        """Empty the bundle in a transaction, so that no other process can append to it, then remove its files.
+
+        Killed in between, it leaves an empty bundle that counts as none; deleting again, or creating, clears it away.
+        """
         with self._lock:
-            self._close_bundle(key)
-            self._elsewhere.pop(key, None)
-            with os_errors(path):
-                for suffix in ("", "-wal", "-shm"):
-                    Path(f"{path}{suffix}").unlink(missing_ok=True)
-            self.streams.remove(key)
-            self.artifacts.remove(key)
+            self._need_open()
+            path = self._find(key) or self._named(key)
+            with making(path):
+                try:
+                    self._on(key, lambda log: log.delete_rows(key))
+                finally:
+                    self._close_bundle(key)
+                    if not os.path.lexists(path) or self._is_emptied(path):
+                        self._remove_files(key, path)
 
     def size_bytes(self) -> int:
         self._need_open()
@@ -221,36 +250,50 @@ class BundleStore:
             return self._store_log_open
 
     def _on(self, key: SessionKey, verb: Callable[[SqliteLog], T]) -> T:
-        """Run a verb on the session's bundle. A bundle that was deleted, and perhaps made again, under an open file is
-        opened once more before the session counts as not found."""
-        log, is_fresh = self._opened(key)
-        try:
-            return verb(log)
-        except SessionNotFound:
-            if is_fresh:
-                raise
-        with self._lock:
-            self._close_bundle(key)
-        return verb(self._opened(key)[0])
+        """Run a verb on the session's bundle. It is opened again where another thread had to close it for want of room,
+        and where the bundle was deleted, and perhaps made again, under the open file."""
+        for _ in range(OPENINGS_MAX):
+            log, is_fresh = self._opened(key)
+            try:
+                return verb(log)
+            except StoreClosed:
+                self._need_open()
+            except SessionNotFound:
+                if is_fresh:
+                    raise
+                self._close_bundle(key)
+            except StoreUnavailable:
+                if log.database.is_in_place():
+                    raise
+                self._close_bundle(key)
+        raise StoreUnavailable(f"session {key.id!r}: its bundle is replaced or closed again and again; retry")
 
     def _opened(self, key: SessionKey) -> tuple[SqliteLog, bool]:
         with self._lock:
             self._need_open()
+            if key in self._open and not self._open[key][0].database.is_in_place():
+                self._close_bundle(key)
             if key in self._open:
                 self._open.move_to_end(key)
                 return self._open[key][0], False
             path = self._find(key)
             if path is None:
+                self._need_readable(self._named(key))
                 raise SessionNotFound(key.id, store=self.url)
             log = self._log(path)
             self._open[key] = (log, path)
             self._close_idle()
             return log, True
 
+    def _need_readable(self, path: Path) -> None:
+        """Raise what is wrong with a bundle, where there is one and it cannot be read."""
+        if os.path.lexists(path) and (problem := self._row(path).problem) not in (None, EMPTIED):
+            Database.open(str(path), vfs=self._vfs, read_only=True).close()
+            raise StoreDamaged(f"{path}: {problem}")
+
     def _find(self, key: SessionKey) -> Path | None:
         """Return the bundle that holds exactly this session: the file with its generated name, else a search inside."""
-        named = self._folder / f"{file_stem(key)}{SUFFIX}"
-        for path in (named, self._elsewhere.get(key)):
+        for path in (self._named(key), self._elsewhere.get(key)):
             if path is not None and path.is_file() and self._row(path).key == key:
                 return path
         for path in self._bundle_paths():
@@ -259,6 +302,10 @@ class BundleStore:
                 self._elsewhere[key] = path
                 return path
         return None
+
+    def _named(self, key: SessionKey) -> Path:
+        """Return the path of the bundle that this store makes for a session."""
+        return self._folder / f"{file_stem(key)}{SUFFIX}"
 
     def _log(self, path: Path) -> SqliteLog:
         lock = path.with_name(f"{path.name}.lock")
@@ -272,9 +319,22 @@ class BundleStore:
                 self._close_bundle(key)
 
     def _close_bundle(self, key: SessionKey) -> None:
-        found = self._open.pop(key, None)
-        if found is not None:
-            found[0].close()
+        with self._lock:
+            found = self._open.pop(key, None)
+            if found is not None:
+                found[0].close()
+
+    def _is_emptied(self, path: Path) -> bool:
+        return self._row(path).problem == EMPTIED
+
+    def _remove_files(self, key: SessionKey, path: Path) -> None:
+        """Remove a bundle that holds no session, with all that lies beside it. The database goes before its write-ahead
+        log, or a kill in between would bring back what the log had taken away. The caller is inside `making`."""
+        self.streams.remove(key)
+        self.artifacts.remove(key)
+        with os_errors(path):
+            remove_database(path)
+        self._elsewhere.pop(key, None)
 
     def _need_session(self, key: SessionKey) -> None:
         self._on(key, lambda log: log.require(key))
@@ -286,8 +346,8 @@ class BundleStore:
     def _side_file(self, key: SessionKey, suffix: str) -> Path:
         """Return a side file's path. It goes by the bundle's own name, so that both move together."""
         found = self._open.get(key)
-        stem = found[1].name.removesuffix(SUFFIX) if found else file_stem(key)
-        return self._folder / f"{stem}{suffix}"
+        path = found[1] if found else self._elsewhere.get(key, self._named(key))
+        return self._folder / f"{path.name.removesuffix(SUFFIX)}{suffix}"
 
     # Listing rows.
 
@@ -302,20 +362,25 @@ class BundleStore:
 
     def _row(self, path: Path) -> SessionRow:
         """Return a bundle's listing row, from memory where the file (its write-ahead log included) did not change."""
-        fingerprint = _fingerprint(path)
         known = self._rows.get(str(path))
-        if known is not None and known[0] == fingerprint:
-            return known[1]
-        row = self._read_row(path)
-        self._rows[str(path)] = (fingerprint, row)
-        return row
+        for _ in range(READINGS_MAX):
+            fingerprint = _fingerprint(path)
+            if known is not None and known[0] == fingerprint:
+                break
+            # A bundle at rest is read without locks: what somebody wrote to meanwhile has to be read again.
+            known = (fingerprint, self._read_row(path))
+            self._rows[str(path)] = known
+        assert known is not None, "it was read, or known"
+        return known[1]
 
     def _read_row(self, path: Path) -> SessionRow:
         unknown = SessionKey("", "", path.name.removesuffix(SUFFIX))
         size = disk_bytes(path, Path(f"{path}-wal"))
+        if not _is_regular(path):
+            return SessionRow(unknown, 0, 0.0, problem=f"{path} is no regular file", size_bytes=size)
         try:
             for log, open_path in self._open.values():
-                if open_path == path:
+                if open_path == path and log.database.is_in_place():
                     return _row_of(log, unknown, size)
             log = SqliteLog(
                 Database.open(str(path), vfs=self._vfs, read_only=True), durability="process", lock_path=_no_lock
@@ -364,20 +429,31 @@ class _BundleText:
 def _row_of(log: SqliteLog, unknown: SessionKey, size: int) -> SessionRow:
     rows = log.sessions(limit=1)
     if not rows:
-        return SessionRow(unknown, 0, 0.0, problem="the bundle holds no session", size_bytes=size)
+        return SessionRow(unknown, 0, 0.0, problem=EMPTIED, size_bytes=size)
     return msgspec.structs.replace(rows[0], size_bytes=size)
 
 
-def _marking_duplicates(rows: Sequence[SessionRow]) -> list[SessionRow]:
-    """Two files with one session (a copy made by hand): the first by name counts, the rest are problems."""
-    seen: set[SessionKey] = set()
+def _marking_duplicates(rows: Sequence[tuple[Path, SessionRow]]) -> list[SessionRow]:
+    """Two files with one session (a copy made by hand): the one with the session's own name counts, else the first by
+    name; the others are problems."""
+    chosen: dict[SessionKey, Path] = {}
+    for path, row in rows:
+        if row.problem is None and path.name == f"{file_stem(row.key)}{SUFFIX}":
+            chosen[row.key] = path
     marked = []
-    for row in rows:
-        if row.problem is None and row.key in seen:
-            row = msgspec.structs.replace(row, problem="a second file holds the same session; it is left aside")
-        seen.add(row.key)
+    for path, row in rows:
+        if row.problem is None and chosen.setdefault(row.key, path) != path:
+            row = msgspec.structs.replace(row, problem=f"{path.name} holds the same session as {chosen[row.key].name}")
         marked.append(row)
     return marked
+
+
+def _is_regular(path: Path) -> bool:
+    """Return False for what only has a bundle's name: a folder, a pipe that nobody feeds, a link out of the store."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return True  # Opening it says what is wrong.
 
 
 def _fingerprint(path: Path) -> Fingerprint:

@@ -25,9 +25,10 @@ from playhead.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from playhead.stores.files import place_file
+from playhead.stores.files import os_errors, place_file
 from playhead.stores.migrate import latest_version, migrate
 from playhead.stores.named_queries import named_queries, read_sql
+from playhead.stores.oslock import making
 
 PACKAGE = "playhead.stores.sqlite"
 APPLICATION_ID = 0x504C4844
@@ -56,6 +57,7 @@ class Database:
         self.lock = threading.RLock()
         self._queries = named_queries(PACKAGE)
         self._connection: apsw.Connection | None = connection
+        self._inode = _inode(path)
 
     @classmethod
     def open(cls, path: str, *, vfs: str | None = None, read_only: bool = False) -> Self:
@@ -98,6 +100,17 @@ class Database:
         if self._connection is None:
             raise StoreClosed(f"{self.path} is closed")
 
+    def is_in_place(self) -> bool:
+        """Return False once the file was removed or replaced under this connection, whose writes go nowhere then."""
+        return _inode(self.path) == self._inode
+
+    def _need_in_place(self) -> None:
+        # After the commit: SQLite writes to a file that has lost its name without a word, and nobody finds it again.
+        if not self.is_in_place():
+            raise StoreUnavailable(
+                f"{self.path} was removed or replaced while it was open; this write went with it: open the store again"
+            )
+
     @property
     def connection(self) -> apsw.Connection:
         if self._connection is None:
@@ -139,6 +152,7 @@ class Database:
             return False
         except apsw.Error as error:
             raise _translation(error, self.path) from error
+        self._need_in_place()
         return connection.changes() == 1
 
     @contextlib.contextmanager
@@ -156,6 +170,7 @@ class Database:
                 try:
                     yield
                     connection.execute("COMMIT")
+                    self._need_in_place()
                 except BaseException:
                     if connection.in_transaction:
                         connection.execute("ROLLBACK")
@@ -226,9 +241,24 @@ def create_file(path: Path, *, is_shared: bool, durable: bool) -> bool:
     """
     database = Database.in_memory(is_shared=is_shared)
     try:
-        return place_file(path, database.image(), durable=durable)
+        image = database.image()
     finally:
         database.close()
+    with making(path):
+        if os.path.lexists(path):
+            return False
+        with os_errors(path):
+            remove_database(path)
+        return place_file(path, image, durable=durable)
+
+
+def remove_database(path: Path) -> None:
+    """Remove a database that nobody may use any more, or what one of this name left behind.
+
+    A write-ahead log without its database has to go before another one takes the name, or SQLite would replay it there.
+    """
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
 @cache
@@ -282,6 +312,14 @@ def _translation(error: apsw.Error, path: str) -> Exception:
     if isinstance(error, apsw.CantOpenError | apsw.IOError):
         return StoreUnavailable(f"{path} cannot be opened or read: {error}")
     return error
+
+
+def _inode(path: str) -> int:
+    """Return what tells a file from another one of its name; 0 where there is none."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0
 
 
 def _has_wal(path: str) -> bool:

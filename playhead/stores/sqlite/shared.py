@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from playhead.model.event import Draft, Event
 from playhead.model.ids import SessionKey
 from playhead.stores.artifacts import FileArtifacts
 from playhead.stores.base import Durability
 from playhead.stores.files import disk_bytes
 from playhead.stores.names import file_stem
+from playhead.stores.oslock import making
 from playhead.stores.sqlite.connect import Database, create_file
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog
@@ -41,11 +44,24 @@ class SharedStore(SqliteLog):
         self.notes = SqliteNotes(lambda make: self.database)
         self.text = SqliteText(self)
 
+    def create(self, key: SessionKey, drafts: Sequence[Draft], *, artifacts: Iterable[bytes] = ()) -> list[Event]:
+        """Put its artifacts beside, then insert the session in one transaction: it is there whole or not at all."""
+        with making(self._mark(key)):
+            if self.number_of(key) is None:
+                self._remove_files(key)  # What a deletion that was cut off may have left.
+                for data in artifacts:
+                    self.artifacts.place(key, data)
+            return super().create(key, drafts)
+
     def delete(self, key: SessionKey) -> None:
-        """Remove the session's rows in one transaction, then its files."""
-        self.delete_rows(key)
-        self.streams.remove(key)
-        self.artifacts.remove(key)
+        """Remove the session's rows in one transaction, then its files. Killed in between, it leaves files of no
+        session; deleting again, or creating, clears them away."""
+        with making(self._mark(key)):
+            try:
+                self.delete_rows(key)
+            finally:
+                if self.number_of(key) is None:
+                    self._remove_files(key)
 
     def size_bytes(self) -> int:
         self.database.need_open()
@@ -54,6 +70,13 @@ class SharedStore(SqliteLog):
     def close(self) -> None:
         self.streams.close()
         super().close()
+
+    def _mark(self, key: SessionKey) -> Path:
+        return self._beside("locks") / file_stem(key)
+
+    def _remove_files(self, key: SessionKey) -> None:
+        self.streams.remove(key)
+        self.artifacts.remove(key)
 
     def _beside(self, what: str) -> Path:
         return self._path.with_name(f"{self._path.name}.{what}")

@@ -1,0 +1,139 @@
+"""The built-in agent: offline and without a key, it answers with passages of the person's own sessions.
+
+It is extractive and says so in every answer. It searches with a tool whose call and result are in the log like those of
+any agent, and all that it quotes stands in that result, word for word. It obeys the prompt alone, and of that only what
+`intents.py` lists: whatever a session says is data.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from playhead.agents.intents import (
+    LIST,
+    READ,
+    SEARCH,
+    Help,
+    Intent,
+    ListSessions,
+    NothingThere,
+    ReadEvent,
+    Search,
+    before,
+    understood,
+)
+from playhead.agents.memory import event_text
+from playhead.agents.passages import BUILT_IN, find_passages
+from playhead.agents.protocol import Request, for_blocking
+from playhead.agents.wording import HELP, Recent, RecentSessions, event_read, passages_found, sessions_listed
+from playhead.aio import AsyncTurn
+from playhead.errors import PlayheadError
+from playhead.model.ids import SessionKey
+from playhead.session import Sessions
+from playhead.views.summary import Summary
+
+GOES_ON_EVENTS = 200
+"""So many of the last events are looked at for what a prompt may go on from."""
+LISTED_MAX = 10
+PIECE_CHARS_MAX = 24
+"""A longer word, and a text without spaces, streams in pieces of so many characters."""
+
+T = TypeVar("T")
+
+
+class DefaultAgent:
+    """The built-in agent. It keeps nothing between prompts: what a prompt goes on from is read from the session.
+
+    words_per_second: how fast the answer streams; None for as fast as it can be recorded.
+    """
+
+    name = "built-in"
+
+    def __init__(self, *, words_per_second: float | None = None) -> None:
+        if words_per_second is not None and words_per_second <= 0:
+            raise ValueError(f"words_per_second must be above 0, not {words_per_second}")
+        self._pause_s = 0.0 if words_per_second is None else 1 / words_per_second
+
+    async def answer(self, request: Request, turn: AsyncTurn) -> AsyncGenerator[str]:
+        """Yield the answer word by word, each once it is recorded."""
+        last = before(await request.session.transcript(last=GOES_ON_EVENTS), turn=turn.turn_id)
+        text = await _answer(understood(request.prompt, last), request, turn)
+        for piece in pieces(text):
+            await turn.stream(piece)
+            yield piece
+            await asyncio.sleep(self._pause_s)
+
+
+answer = for_blocking(DefaultAgent())
+"""The built-in agent for a program that holds the blocking `Sessions`, `Session` and `Turn`."""
+
+
+def pieces(text: str) -> list[str]:
+    """Return the text in pieces that join to it: each a word with the space before it, or a part of a long word."""
+    return re.findall(rf"\s*\S{{1,{PIECE_CHARS_MAX}}}|\s+\Z", text)
+
+
+def recent_sessions(
+    sessions: Sessions, *, app: str, user: str, without: str, count: int = LISTED_MAX
+) -> RecentSessions:
+    """Return the sessions of a person that were active last, without one of them. Unreadable ones are left out."""
+    page = sessions.list(app=app, user=user, limit=count + 1)
+    rows = [row for row in page.items if row.id != without and row.summary is not None]
+    return RecentSessions([_recent(row.key, row.summary) for row in rows[:count] if row.summary], page.total)
+
+
+async def _answer(intent: Intent, request: Request, turn: AsyncTurn) -> str:
+    """Use the tool for what is asked, and return the whole text of the answer."""
+    app, user, here = request.session.key.app, request.session.key.user, request.session.key.id
+    try:
+        match intent:
+            case Help():
+                return HELP
+            case NothingThere(why):
+                return why
+            case ListSessions():
+                listing = partial(recent_sessions, app=app, user=user, without=here)
+                return sessions_listed(await _used(request, turn, LIST, {}, listing))
+            case ReadEvent(id, offset):
+                reading = partial(event_text, id=id, offset=offset, app=app, user=user)
+                return event_read(await _used(request, turn, READ, {"id": id, "offset": offset}, reading))
+            case Search(query, without):
+                finding = partial(
+                    find_passages, query=query, app=app, user=user, here=here, turn=turn.turn_id, without=without
+                )
+                arguments = {"query": query, "without": without}
+                found = await _used(request, turn, SEARCH, arguments, finding)
+                return passages_found(found, query, is_further=bool(without))
+    except PlayheadError as error:
+        return f"That did not work: {error}."
+
+
+async def _used(
+    request: Request, turn: AsyncTurn, name: str, arguments: Mapping[str, Any], tool: Callable[[Sessions], T]
+) -> T:
+    """Run a tool off the event loop; its call is recorded before it runs, what it gave back or raised after."""
+    call = await turn.tool_call(name, dict(arguments))
+    mark = {"by": BUILT_IN}
+    try:
+        result = await request.sessions.run(tool)
+    except PlayheadError as error:
+        await turn.tool_result(call, str(error), is_error=True, extra=mark)
+        raise
+    await turn.tool_result(call, msgspec.to_builtins(result), extra=mark)
+    return result
+
+
+def _recent(key: SessionKey, summary: Summary) -> Recent:
+    return Recent(
+        id=str(key),
+        title=summary.title,
+        last_user=summary.last_user,
+        turn_count=summary.turn_count,
+        last_active_at=summary.last_active_at,
+    )
