@@ -79,13 +79,11 @@ def pieces(text: str) -> list[str]:
     return re.findall(rf"\s*\S{{1,{PIECE_CHARS_MAX}}}|\s+\Z", text)
 
 
-def recent_sessions(
-    sessions: Sessions, *, app: str, user: str, without: str, count: int = LISTED_MAX
-) -> RecentSessions:
-    """Return the sessions of a person that were active last, without one of them. Unreadable ones are left out."""
-    page = sessions.list(app=app, user=user, limit=count + 1)
-    rows = [row for row in page.items if row.id != without and row.summary is not None]
-    return RecentSessions([_recent(row.key, row.summary) for row in rows[:count] if row.summary], page.total)
+def recent_sessions(sessions: Sessions, *, app: str, user: str, without: str) -> RecentSessions:
+    """Return the sessions of a person that were active last, but for one of them. Unreadable ones are left out."""
+    page = sessions.list(app=app, user=user, limit=LISTED_MAX + 1)
+    rows = [_recent(row.key, row.summary) for row in page.items if row.summary is not None and row.id != without]
+    return RecentSessions(rows[:LISTED_MAX], page.total)
 
 
 async def _answer(intent: Intent, request: Request, turn: AsyncTurn) -> str:
@@ -104,8 +102,9 @@ async def _answer(intent: Intent, request: Request, turn: AsyncTurn) -> str:
                 reading = partial(event_text, id=id, offset=offset, app=app, user=user)
                 return event_read(await _used(request, turn, READ, {"id": id, "offset": offset}, reading))
             case Search(query, without):
+                its_turn = turn.turn_id
                 finding = partial(
-                    find_passages, query=query, app=app, user=user, here=here, turn=turn.turn_id, without=without
+                    find_passages, query=query, without=without, app=app, user=user, here=here, turn=its_turn
                 )
                 arguments = {"query": query, "without": without}
                 found = await _used(request, turn, SEARCH, arguments, finding)

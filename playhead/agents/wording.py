@@ -52,7 +52,7 @@ def passages_found(found: Passages, query: str, *, is_further: bool) -> str:
         searched += f", {counted(found.problem_count, 'one', 'of them')} not to the end"
     if not found.passages and found.session_count <= 1:
         return (
-            f"{PREFACE}\n\nThere is nothing to quote yet. I looked for {looked_for}, and this is the only session here. "
+            f"{PREFACE}\n\nThere is nothing to quote yet. I looked for {looked_for}, and this is the only session. "
             f"{IMPORT}, and every session that is recorded here is searched as well."
         )
     if not found.passages:
@@ -64,7 +64,7 @@ def passages_found(found: Passages, query: str, *, is_further: bool) -> str:
     blocks = [_passage(number, passage) for number, passage in enumerate(found.passages, 1)]
     offers = [f"show {shown_reference(found.passages[0].id)}", "to read one whole"]
     if found.more_count:
-        offers = ["more", f"for {counted(found.more_count, 'further passage')}, or", *offers]
+        offers = ["“more”", f"for {counted(found.more_count, 'further passage')}, or", *offers]
     return "\n\n".join([PREFACE, *blocks, f"{searched} for {looked_for}. Say {' '.join(offers)}."])
 
 
@@ -79,7 +79,7 @@ def event_read(found: EventText) -> str:
         end = found.offset + len(found.text)
         lines += ["", f"Characters {found.offset + 1:,} to {end:,} of {found.chars:,}."]
     if is_cut:
-        lines[-1] += " Say more for what follows."
+        lines[-1] += " Say “more” for what follows."
     return "\n".join(lines)
 
 

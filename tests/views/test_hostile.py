@@ -32,7 +32,7 @@ scalars = (
 part_types = st.sampled_from(["text", "reasoning", "tool_call", "tool_call_response", "blob", "file", "uri", "odd"])
 odd_parts = st.fixed_dictionaries(
     {"type": part_types | json_values},
-    optional={name: json_values for name in ("content", "id", "name", "arguments", "response", "is_error")},
+    optional=dict.fromkeys(("content", "id", "name", "arguments", "response", "is_error"), json_values),
 )
 odd_values = (
     json_values

@@ -79,7 +79,7 @@ def test_a_label_is_short_however_large_the_event() -> None:
 
     assert time.process_time() - started < 0.5
     assert all(len(line) <= LABEL_CHARS_MAX for line in labels)
-    assert [len(line) for line in labels[1:4]] == [LABEL_CHARS_MAX] * 3
+    assert len(labels[1]) == LABEL_CHARS_MAX
     assert labels[1].endswith("…")
 
 
