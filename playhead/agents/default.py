@@ -109,21 +109,28 @@ async def _answer(intent: Intent, request: Request, turn: AsyncTurn) -> str:
                 arguments = {"query": query, "without": without}
                 found = await _used(request, turn, SEARCH, arguments, finding)
                 return passages_found(found, query, is_further=bool(without))
-    except PlayheadError as error:
-        return f"That did not work: {error}."
+    except _ToolFailed as failure:
+        return f"That did not work: {failure}."
+
+
+class _ToolFailed(Exception):
+    """A tool raised; its result in the log says what."""
 
 
 async def _used(
     request: Request, turn: AsyncTurn, name: str, arguments: Mapping[str, Any], tool: Callable[[Sessions], T]
 ) -> T:
-    """Run a tool off the event loop; its call is recorded before it runs, what it gave back or raised after."""
+    """Run a tool off the event loop; its call is recorded before it runs, what it gave back or raised after.
+
+    Raises `_ToolFailed` with the error's text. What goes wrong with the recording itself goes through.
+    """
     call = await turn.tool_call(name, dict(arguments))
     mark = {"by": BUILT_IN}
     try:
         result = await request.sessions.run(tool)
     except PlayheadError as error:
         await turn.tool_result(call, str(error), is_error=True, extra=mark)
-        raise
+        raise _ToolFailed(error) from error
     await turn.tool_result(call, msgspec.to_builtins(result), extra=mark)
     return result
 

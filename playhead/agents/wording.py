@@ -49,7 +49,7 @@ def passages_found(found: Passages, query: str, *, is_further: bool) -> str:
     looked_for = f"“{one_line(query, chars_max=ASKED_CHARS_MAX)}”"
     searched = f"Searched {counted(found.session_count, 'session')}"
     if found.problem_count:
-        searched += f", {counted(found.problem_count, 'one', 'of them')} not to the end"
+        searched += f", {found.problem_count:,} of them not to the end"
     if not found.passages and found.session_count <= 1:
         return (
             f"{PREFACE}\n\nThere is nothing to quote yet. I looked for {looked_for}, and this is the only session. "
