@@ -418,7 +418,7 @@ class Session(View):
 
     def _change(self, body: dict[str, Any]) -> Event:
         event = self._live.append_fact(self._live.draft("session_changed", body))
-        self._live.save_summary()
+        self._live.save_caches()
         return event
 
     # Branches and time.
@@ -429,7 +429,7 @@ class Session(View):
         Nothing is deleted: `seek` to where the head was undoes it. Returns the `head_moved`.
         """
         event = branch.rewind(self._live, turn=turn, to=to, why=why)
-        self._live.save_summary()
+        self._live.save_caches()
         return event
 
     def seek(self, seq: int, *, why: str = "switch") -> Event:
@@ -444,8 +444,7 @@ class Session(View):
         key = session_key(id if id is not None else self._live.new_id(), app=self.key.app, user=self.key.user)
         branch.fork(self._live, at=at, key=key, title=title)
         live = Live(self._store, key, clock=self._live.clock, entropy=self._live.entropy)
-        live.save_snapshot()
-        live.save_summary()
+        live.save_caches()
         return Session(live, self._trigger_types)
 
     def branches(self) -> list[Branch]:
@@ -502,8 +501,7 @@ class Session(View):
         """Save the listing row and a snapshot where they are behind. The log needs no closing."""
         with contextlib.suppress(StoreReadOnly):
             self._live.refresh()
-            self._live.save_snapshot()
-            self._live.save_summary()
+            self._live.save_caches()
 
     def __enter__(self) -> Self:
         return self
@@ -523,8 +521,7 @@ class Session(View):
                 live.refresh()
                 sealed, text, runs = seal(live)
                 if sealed:
-                    live.save_snapshot()
-                    live.save_summary()
+                    live.save_caches()
             finally:
                 live.fence = None
                 live.store.release(lease)

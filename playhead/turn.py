@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -10,7 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
-from playhead.errors import StoreClosed
+from playhead.errors import PlayheadError, StoreClosed
 from playhead.features.live import Live
 from playhead.features.resume import seal
 from playhead.model.event import Draft, Event
@@ -25,6 +26,10 @@ Parts = str | Sequence[Part | Mapping[str, Any] | str]
 
 ERROR_CHARS_MAX = 2_000
 """So much of an error's text is recorded where a block failed."""
+
+
+INDEXED_AT_END_MAX = 2_000
+"""A turn's end indexes so many events at the most; a longer backlog (of an import) is the first search's."""
 
 
 class ToolCall(msgspec.Struct, frozen=True):
@@ -304,13 +309,13 @@ class Turn(Speaker):
             optional = {"usage": usage, "error": error}
             body = {"status": status} | {name: value for name, value in optional.items() if value is not None}
             self._append("turn_ended", body)
-            self._live.save_snapshot()
-            self._live.save_summary()
+            self._live.save_caches()
         finally:
             self._is_ended = True
             self._live.fence = None
             self._live.store.release(self._lease)
-        bring_up_to_date(self._live.store, self._live.key)
+        with contextlib.suppress(PlayheadError):  # The next search does it, and says so where it cannot.
+            bring_up_to_date(self._live.store, self._live.key, events_max=INDEXED_AT_END_MAX)
 
     def _close(self, status: str, error: str | None) -> None:
         self.end(status, error=error)

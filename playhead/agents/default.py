@@ -29,7 +29,7 @@ from playhead.agents.intents import (
     understood,
 )
 from playhead.agents.memory import event_text
-from playhead.agents.passages import BUILT_IN, find_passages
+from playhead.agents.passages import OWN_CALL, find_passages
 from playhead.agents.protocol import Request, for_blocking
 from playhead.agents.wording import HELP, Recent, RecentSessions, event_read, passages_found, sessions_listed
 from playhead.aio import AsyncTurn
@@ -124,14 +124,14 @@ async def _used(
 
     Raises `_ToolFailed` with the error's text. What goes wrong with the recording itself goes through.
     """
-    call = await turn.tool_call(name, dict(arguments))
-    mark = {"by": BUILT_IN}
+    # A turn has one call at the most.
+    call = await turn.tool_call(name, dict(arguments), id=f"{OWN_CALL}{turn.turn_id}")
     try:
         result = await request.sessions.run(tool)
     except PlayheadError as error:
-        await turn.tool_result(call, str(error), is_error=True, extra=mark)
+        await turn.tool_result(call, str(error), is_error=True)
         raise _ToolFailed(error) from error
-    await turn.tool_result(call, msgspec.to_builtins(result), extra=mark)
+    await turn.tool_result(call, msgspec.to_builtins(result))
     return result
 
 

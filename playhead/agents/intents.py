@@ -110,7 +110,7 @@ def before(entries: Sequence[Entry], *, turn: str) -> Before:
 def understood(prompt: str, last: Before) -> Intent:
     """Return what the prompt asks for. last: what it may go on from."""
     said = " ".join(prompt.split())
-    plain = said.strip(" ?!.…").casefold()
+    plain = " ".join(_SIGNS.sub(" ", said.replace("'", "")).split()).casefold()
     if said in ("?", "/help") or plain in _HELP:
         return Help()
     if _LIST.fullmatch(plain):
@@ -139,7 +139,7 @@ def _more(last: Before) -> Intent:
 
 def _numbered(number: int, last: Before) -> Intent:
     if last.tool != SEARCH:
-        return NothingThere("The last answer had no numbered passages. Name an event to read it: show SESSION#SEQ")
+        return NothingThere("The last answer had no numbered passages. Say show SESSION#SEQ to read an event.")
     if number == -1:
         number = len(last.shown)
     if not 1 <= number <= len(last.shown):
@@ -187,10 +187,11 @@ _ORDINALS = {
 } | {word: number for number, word in enumerate("one two three four five six seven eight nine ten".split(), 1)}
 _ORDINALS["last"] = -1
 _NUMBERED = re.compile(
-    r"(?:(?:and|or|ok|show|read|open|me|what about|how about|what is|whats|in)\b[, ]*)*"
-    r"(?:the )?(?:(?:number|no|passage|quote|hit)\.? ?)?\#?"
+    r"(?:(?:and|or|ok|show|read|open|me|what about|how about|what is|whats) )*"
+    r"(?:the )?(?:(?:number|no|passage|quote|hit) )?\#?"
     rf"(?:(?P<digits>[0-9]{{1,3}})(?:st|nd|rd|th)?|(?P<word>{'|'.join(_ORDINALS)}))"
     r"(?: (?:one|passage|quote|hit))?(?: please)?"
 )
 _CONTINUES = re.compile(r"(?:and|or|but|what about|how about)\b")
+_SIGNS = re.compile(r"[,;:!?.…\"“”]")
 _WORD = re.compile(r"\w+")

@@ -105,7 +105,7 @@ def search_memory(
 
     Searches this app and this user alone; `session` narrows it to one. turn: id of the turn that asks, whose own events
     are left out. A stretch has `HIT_CHARS_MAX` characters at most; where that is not all, the text says how long the
-    event is and how to read on. Raises `InvalidName` for an unknown mode, `SessionNotFound` for an unknown session.
+    event is and how to read on. Raises `InvalidName` for an unknown mode.
     """
     k = max(1, min(k, HITS_MAX))
     room = 0 if turn is None else OWN_TURN_HITS_MAX

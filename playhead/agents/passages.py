@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from playhead.agents.quoting import reference
 from playhead.agents.stretches import Stretch, telling_stretch
 from playhead.errors import PlayheadError
-from playhead.model.body import object_in, parts_in, text_in
+from playhead.model.body import parts_in, text_in
 from playhead.model.event import Event
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey
-from playhead.model.parts import text_of
+from playhead.model.parts import call_id, content_of, text_of
 from playhead.search.find import Hit
 from playhead.search.indexer import searchable_text
-from playhead.search.query import STOP_WORDS, Query, parse
+from playhead.search.query import STOP_WORDS, Query, Term, highlight, parse
 from playhead.session import Sessions
 
-BUILT_IN = "playhead-built-in"
-"""What results of the built-in agent's own tools carry as `extra.by`, so that its copies are never quoted again."""
+OWN_CALL = "playhead-built-in-"
+"""How ids of the built-in agent's own tool calls begin, so that its copies of others' words are never quoted again."""
 
-HITS_MAX = 48
+HITS_MAX = 64
 """So many hits are weighed for one answer."""
 PASSAGES_MAX = 5
 PASSAGE_CHARS_MAX = 360
@@ -52,7 +53,8 @@ class Passage(msgspec.Struct, frozen=True):
     """A stretch of an event, exactly as it is stored.
 
     id: `SESSION#SEQ`. who: the agent, or the role where no agent is named. tool: the tool whose call or result it is.
-    is_here: it is of the session that asks. is_live: it lies on its session's current path.
+    is_thought: it is of reasoning that a model showed. is_here: it is of the session that asks. is_live: it lies on its
+    session's current path.
     """
 
     id: str
@@ -61,6 +63,7 @@ class Passage(msgspec.Struct, frozen=True):
     who: str
     at: float
     tool: str | None = None
+    is_thought: bool = False
     is_here: bool = False
     is_live: bool = True
     is_cut_before: bool = False
@@ -99,10 +102,8 @@ def find_passages(
     # Only what marks words is of interest here, and no date does.
     asked = parse(query, now=datetime.fromtimestamp(0, UTC))
     hits = [hit for hit in found.hits if turn is None or hit.turn != turn]
-    weighed = [one for hit in hits if (one := _weighed(sessions, hit, asked)) is not None]
-    weighed.sort(key=lambda one: -one.weight)
-    near = [one for one in weighed if one.weight >= weighed[0].weight * SHARE_MIN]
-    fresh = [one for one in _distinct(near, asked=_words(query)) if reference(one.key, one.event.seq) not in without]
+    candidates = [one for rank, hit in enumerate(hits) if (one := _candidate(sessions, hit, asked, rank)) is not None]
+    fresh = [one for one in _distinct(_ranked(candidates), asked=_words(query)) if one.id not in without]
     chosen = _chosen(fresh, count)
     titles = {key: _title(sessions, key) for key in {one.key for one in chosen}}
     return Passages(
@@ -113,23 +114,36 @@ def find_passages(
     )
 
 
-class _Weighed(NamedTuple):
-    """A hit with its event, the text that it is quoted from, the stretch to quote, and how much it weighs."""
+class _Candidate(NamedTuple):
+    """A hit with its event and what could be quoted of it.
 
-    weight: float
+    rank: its place among the hits, from 0. text: what it is quoted from. weight: by who said it, and how. covers: which
+    of the things that were asked for (by number) the quote holds.
+    """
+
     hit: Hit
-    key: SessionKey
+    rank: int
     event: Event
     text: str
     stretch: Stretch
+    weight: float
+    covers: frozenset[int]
+
+    @property
+    def key(self) -> SessionKey:
+        return SessionKey(self.hit.app, self.hit.user, self.hit.session)
+
+    @property
+    def id(self) -> str:
+        return reference(self.key, self.event.seq)
 
     @property
     def said(self) -> str:
         return self.text[self.stretch.start : self.stretch.end]
 
 
-def _weighed(sessions: Sessions, hit: Hit, asked: Query) -> _Weighed | None:
-    """Return the hit weighed, or None where it is no one's words, or a copy that the built-in agent made."""
+def _candidate(sessions: Sessions, hit: Hit, asked: Query, rank: int) -> _Candidate | None:
+    """Return what could be quoted of a hit; None where it is no one's words, or a copy that the built-in agent made."""
     key = SessionKey(hit.app, hit.user, hit.session)
     try:
         event = _event(sessions, key, hit.seq)
@@ -138,14 +152,40 @@ def _weighed(sessions: Sessions, hit: Hit, asked: Query) -> _Weighed | None:
     except PlayheadError:
         return None  # Deleted since the search found it: what is gone is not quoted.
     text, stretch, weight = _telling(event, asked)
-    weighed = _Weighed(hit.score * weight, hit, key, event, text, stretch)
-    if not weighed.said.strip():
+    said = text[stretch.start : stretch.end]
+    if not said.strip():
         return None
-    if event.body.get("role") == "user" and weighed.said.rstrip().endswith(("?", "？")):
+    if event.body.get("role") == "user" and said.rstrip().endswith(("?", "？")):
         weight *= QUESTION_WEIGHT
     if not hit.is_live:
         weight *= ABANDONED_WEIGHT
-    return weighed._replace(weight=hit.score * weight)
+    is_held = (bool(highlight(said, Query(terms=(term,)), len(said)).marks) for term in _wanted(asked))
+    covers = frozenset(number for number, held in enumerate(is_held) if held)
+    return _Candidate(hit, rank, event, text, stretch, weight, covers)
+
+
+def _wanted(asked: Query) -> list[Term]:
+    """Return what was asked for, less the plain words that say nothing."""
+    telling = [term for term in asked.terms if not STOP_WORDS.issuperset(_WORD.findall(term.text.casefold()))]
+    return [*telling, *asked.phrases, *(term for group in asked.any_groups for term in group)]
+
+
+def _ranked(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+    """Return the candidates worth quoting, best first: those that hold most of what was asked, and its rarest words.
+
+    The scores of the search count as an order only. Where every bundle has an index of its own, a word is as common as
+    its session makes it, and scores of two sessions do not compare.
+    """
+    holders = Counter(number for one in candidates for number in one.covers)
+    worth = {number: math.log(1 + len(candidates) / count) for number, count in holders.items()}
+    whole = sum(worth.values())
+
+    def weight(one: _Candidate) -> float:
+        share = sum(worth[number] for number in one.covers) / whole if whole else 1.0
+        return one.weight * share / (1 + one.rank / HITS_MAX)
+
+    ranked = sorted(candidates, key=weight, reverse=True)
+    return [one for one in ranked if weight(one) >= weight(ranked[0]) * SHARE_MIN]
 
 
 def _telling(event: Event, asked: Query) -> tuple[str, Stretch, float]:
@@ -166,22 +206,22 @@ def _is_injected(event: Event) -> bool:
 
 
 def _is_copy(sessions: Sessions, key: SessionKey, event: Event) -> bool:
-    """Whether the event is what the built-in agent's own tool gave back, or its answer, which quotes that."""
-    if _is_own_result(event):
+    """Whether the event is a call of the built-in agent's own tools, its result, or the answer that quotes that."""
+    if _is_own_tool(event):
         return True
     if event.body.get("role") != "assistant" or not event.parent:
         return False
-    return _is_own_result(_event(sessions, key, event.parent))
+    return _is_own_tool(_event(sessions, key, event.parent))
 
 
-def _is_own_result(event: Event) -> bool:
-    return event.body.get("role") == "tool" and object_in(event.body, "extra").get("by") == BUILT_IN
+def _is_own_tool(event: Event) -> bool:
+    return any((call_id(part) or "").startswith(OWN_CALL) for part in parts_in(event.body))
 
 
-def _distinct(weighed: Iterable[_Weighed], *, asked: frozenset[str]) -> list[_Weighed]:
+def _distinct(candidates: Iterable[_Candidate], *, asked: frozenset[str]) -> list[_Candidate]:
     """Leave out what a better passage says already, and what says nothing beyond the question."""
-    kept: list[tuple[_Weighed, frozenset[str]]] = []
-    for one in weighed:
+    kept: list[tuple[_Candidate, frozenset[str]]] = []
+    for one in candidates:
         words = _words(one.said)
         if not words <= asked and not any(_are_alike(words, other) for _, other in kept):
             kept.append((one, words))
@@ -198,31 +238,36 @@ def _words(text: str) -> frozenset[str]:
     return words - STOP_WORDS or words
 
 
-def _chosen(weighed: Sequence[_Weighed], count: int) -> list[_Weighed]:
+def _chosen(candidates: Sequence[_Candidate], count: int) -> list[_Candidate]:
     """Return the best `count` in their order, few of one session while there are others."""
     of_session: Counter[SessionKey] = Counter()
     first: list[int] = []
     rest: list[int] = []
-    for index, one in enumerate(weighed):
+    for index, one in enumerate(candidates):
         of_session[one.key] += 1
         (first if of_session[one.key] <= OF_ONE_SESSION_MAX else rest).append(index)
-    return [weighed[index] for index in sorted([*first, *rest][:count])]
+    return [candidates[index] for index in sorted([*first, *rest][:count])]
 
 
-def _passage(one: _Weighed, title: str, *, here: str | None) -> Passage:
+def _passage(one: _Candidate, title: str, *, here: str | None) -> Passage:
     text, stretch = one.text, one.stretch
     return Passage(
-        id=reference(one.key, one.event.seq),
+        id=one.id,
         text=one.said,
         title=title,
         who=one.event.agent or text_in(one.event.body, "role") or one.event.kind,
         at=one.event.at,
         tool=one.hit.tool,
+        is_thought=any(one.said in content_of(part) for part in parts_in(one.event.body) if _is_reasoning(part)),
         is_here=one.key.id == here,
         is_live=one.hit.is_live,
         is_cut_before=bool(text[: stretch.start].strip()),
         is_cut_after=bool(text[stretch.end :].strip()),
     )
+
+
+def _is_reasoning(part: Mapping[str, Any]) -> bool:
+    return part.get("type") == "reasoning"
 
 
 def _title(sessions: Sessions, key: SessionKey) -> str:

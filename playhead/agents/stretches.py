@@ -42,7 +42,8 @@ def grown(text: str, first: int, last: int, chars_max: int) -> tuple[int, int]:
     begins, ends = _borders(text, low, high)
     start = max((one for one in begins if one <= first), default=None)
     if start is None:
-        start = _between_words(text, low, first)
+        # Most of the room goes to what led there, and some to what follows.
+        start = _between_words(text, max(low, first - (chars_max - (last - first)) * 2 // 3), first)
     reach = min(len(text), start + chars_max)
     end = max((one for one in ends if last <= one <= reach), default=None)
     if end is None:
@@ -63,14 +64,14 @@ def _borders(text: str, low: int, high: int) -> tuple[list[int], list[int]]:
 
 
 def _between_words(text: str, low: int, first: int) -> int:
-    """Return where the first word after `low` begins, `first` at the latest."""
+    """Return where the first word after `low` begins, `first` at the latest; `low` where no word begins between."""
     found = re.compile(r"\s+").search(text, low, first)
     return found.end() if found and low > 0 else low
 
 
 def _between_words_before(text: str, last: int, high: int) -> int:
-    """Return where the last word before `high` ends, `last` at the earliest."""
-    for at in range(high, last, -1):
+    """Return where the last word before `high` ends, `last` at the earliest; `high` where no word ends between."""
+    for at in range(high, last - 1, -1):
         if at == len(text) or text[at].isspace():
             return at
     return high

@@ -96,6 +96,8 @@ def sessions_listed(found: RecentSessions) -> str:
 
 def _passage(number: int, passage: Passage) -> str:
     facts = [one_line(passage.who, chars_max=WHO_CHARS_MAX), moment(passage.at)]
+    if passage.is_thought:
+        facts.append("thinking")
     if passage.tool:
         facts.append(f"tool {one_line(passage.tool, chars_max=WHO_CHARS_MAX)}")
     if passage.is_here:

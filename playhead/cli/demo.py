@@ -118,7 +118,7 @@ class _Demo:
                     break
             child.stdout.read()
         self._terminal.line()
-        self._say(f"   Process {child.pid} was killed (SIGKILL) after {len(said)} pieces. No handler ran, nothing was closed.")
+        self._say(f"   Process {child.pid} was killed (SIGKILL) after {len(said)} pieces.")
         return "".join(said)
 
     def _resumed(self, text: str) -> bool:

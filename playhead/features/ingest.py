@@ -89,8 +89,7 @@ def ingest(
         if changed:
             live.append_fact(live.draft("session_changed", {**changed, "by": "import"}, at=live.last_at))
         if added or is_new or changed:
-            live.save_snapshot()
-            live.save_summary()
+            live.save_caches()
     finally:
         live.fence = None
         store.release(lease)

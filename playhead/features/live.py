@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
 
-from playhead.errors import StaleWriter
+from playhead.errors import PlayheadError, StaleWriter
 from playhead.model import path as paths, snapshot as snapshots
 from playhead.model.event import Draft, Event, is_fact
 from playhead.model.ids import SessionKey, time_ordered_id
@@ -166,6 +167,17 @@ class Live:
         self._position = position_at(self.store, self.key, head)
 
     # Caches.
+
+    def save_caches(self) -> None:
+        """Save a snapshot and the listing row, as far as the store lets us.
+
+        A failure is let go: the log has everything, and whoever misses a snapshot or a row works it out again. What was
+        recorded must not be reported as failed because a cache of it could not be kept.
+        """
+        with contextlib.suppress(PlayheadError):
+            self.save_snapshot()
+        with contextlib.suppress(PlayheadError):
+            self.save_summary()
 
     def save_snapshot(self) -> None:
         """Save the fold at the head, as a change to the last snapshot on the path where there is one."""

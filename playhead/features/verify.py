@@ -1,17 +1,19 @@
-"""Verifying a session: the chain, the parents, the facts' marks, and that snapshots say what a full replay says."""
+"""Verifying a session: the chain, the parents, the facts' marks, and that the caches say what a full replay says."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from playhead.errors import PlayheadError
+from playhead.errors import PlayheadError, StoreDamaged
 from playhead.features.live import events_at
 from playhead.model import snapshot as snapshots
-from playhead.model.codec import FIRST_HASH, body_digest, chain_hash, decode_body, envelope_bytes
+from playhead.model.codec import FIRST_HASH, HASH_BYTES, body_digest, chain_hash, decode_body, envelope_bytes
 from playhead.model.event import is_fact
 from playhead.model.ids import SessionKey
 from playhead.model.path import Ranges
-from playhead.stores.base import Record, Store
+from playhead.stores.base import EVENTS_PAGE_MAX, Record, Store
 from playhead.views.fold import Fold
 
 PROBLEMS_MAX = 100
@@ -32,26 +34,50 @@ class Verified(msgspec.Struct, frozen=True):
 
 
 def verify(store: Store, key: SessionKey) -> Verified:
-    """Check one session whole. Reads every event once, and the path of each snapshot once more; writes nothing."""
-    checker = _Checker()
-    after = 0
-    while page := store.records(key, after=after):
-        for record in page:
-            checker.take(record)
-        after = page[-1].seq
-    kept = _check_snapshots(store, key, checker)
+    """Check one session whole, as it is now. Writes nothing.
+
+    Reads every event once, and the path of each snapshot once more. Others may go on writing meanwhile.
+    """
+    # The caches come first: whoever goes on writing, what they hold is in the log by the time that its end is read.
+    indexed_seq, kept = store.text.indexed_seq(key), store.snapshot_seqs(key)
     tip = store.tip(key)
-    if (tip.seq, tip.hash) != (checker.seq, checker.hash):
+    checker = _Checker()
+    _read_log(store, key, checker, until=tip.seq)
+    if checker.seq != tip.seq:
         checker.problem(f"the log was read up to {checker.seq}, but its end is {tip.seq}")
+    _check_facts(store, key, checker)
+    _check_snapshots(store, key, kept, checker)
+    if indexed_seq > tip.seq:
+        checker.problem(f"the text index is said to hold events up to {indexed_seq}, but the log ends at {tip.seq}")
     return Verified(
         session=key.id,
         ok=not checker.problems,
         problems=tuple(checker.problems[:PROBLEMS_MAX]),
         event_count=checker.count,
         redacted_count=checker.redacted,
-        snapshot_count=kept,
+        snapshot_count=len(kept),
         head_hash=checker.hash.hex(),
     )
+
+
+def _read_log(store: Store, key: SessionKey, checker: _Checker, *, until: int) -> None:
+    """Show every event up to `until` to the checker, in pages; from one that cannot be read on, one by one."""
+    after, limit = 0, EVENTS_PAGE_MAX
+    while after < until:
+        try:
+            page = store.records(key, after=after, limit=limit)
+        except (StoreDamaged, UnicodeDecodeError) as error:
+            if limit == 1:
+                after += 1
+                checker.pass_over(after, f"cannot be read: {error}")
+            limit = 1
+            continue
+        if not page:
+            return
+        for record in page:
+            if record.seq <= until:
+                checker.take(record)
+        after = page[-1].seq
 
 
 class _Checker:
@@ -63,9 +89,11 @@ class _Checker:
         self.hash = FIRST_HASH
         self.count = 0
         self.redacted = 0
-        self._head = 0
         self.seq_of: dict[str, int] = {}
+        self.facts: set[int] = set()
+        self._head = 0
         self._on_path: set[int] = set()
+        self._is_sure = True  # False after an event that told neither its hash nor where the head stands.
 
     def problem(self, text: str) -> None:
         if len(self.problems) < PROBLEMS_MAX:
@@ -74,6 +102,9 @@ class _Checker:
     def take(self, record: Record) -> None:
         if record.seq != self.seq + 1:
             self.problem(f"event {record.seq} follows event {self.seq}: the numbers between are missing")
+        if wrong := _wrong_fields(record):
+            self.pass_over(record.seq, f"holds what cannot be its {', '.join(wrong)}")
+            return
         self._check_chain(record)
         self._check_place(record)
         if record.id in self.seq_of:
@@ -81,6 +112,15 @@ class _Checker:
         self.seq_of[record.id] = record.seq
         self.seq = record.seq
         self.count += 1
+        self._is_sure = True
+
+    def pass_over(self, seq: int, why: str) -> None:
+        """Name an event of which nothing can be checked, and be lenient with the one after it."""
+        self.problem(f"event {seq} {why}")
+        self.seq = seq
+        self.count += 1
+        self._on_path.add(seq)
+        self._is_sure = False
 
     def _check_chain(self, record: Record) -> None:
         if record.body is None:
@@ -98,41 +138,78 @@ class _Checker:
             turn=record.turn,
             scope=record.scope,
         )
-        if chain_hash(self.hash, envelope, digest) != record.hash:
+        if self._is_sure and chain_hash(self.hash, envelope, digest) != record.hash:
             self.problem(f"event {record.seq} does not match its hash: it, or the order, was changed")
         # Going on from the stored hash names each damaged event alone, not all that follow it.
         self.hash = record.hash
 
     def _check_place(self, record: Record) -> None:
-        body = {}
+        body = None
         if record.body is not None:
             try:
                 body = decode_body(record.body)
             except PlayheadError as error:
                 self.problem(f"event {record.seq}: {error}")
-        if record.body is not None and record.is_fact != is_fact(record.kind, body):
+        # Of a state_changed only the body tells which it is.
+        is_told = body is not None or record.kind != "state_changed"
+        if is_told and record.is_fact != is_fact(record.kind, body or {}):
             self.problem(f"event {record.seq} is marked as the wrong one of fact and event on the path")
         if record.kind == "head_moved":
-            target = self.seq_of.get(str(body.get("to")), 0)
-            if record.body is not None and record.parent != target:
+            target = self.seq_of.get(str(body.get("to")), 0) if body is not None else record.parent
+            if record.parent != target:
                 self.problem(f"event {record.seq} moves the head to {record.parent}, but names event {target}")
             if record.parent not in self._on_path:
                 self.problem(f"event {record.seq} moves the head to {record.parent}, which lies on no path")
             self._head = record.parent
-        elif record.parent != self._head:
+        elif self._is_sure and record.parent != self._head:
             self.problem(f"event {record.seq} has parent {record.parent}, but the head stood at {self._head}")
-        if not record.is_fact:
+        elif not self._is_sure:
+            self._head = record.parent
+        if record.is_fact:
+            self.facts.add(record.seq)
+        else:
             self._on_path.add(record.seq)
             self._head = record.seq
 
 
-def _check_snapshots(store: Store, key: SessionKey, checker: _Checker) -> int:
+def _wrong_fields(record: Record) -> list[str]:
+    """Return the names of the columns whose value no event can have: SQLite keeps any type in any column."""
+    right = {
+        "parent": isinstance(record.parent, int) and record.parent >= 0,
+        "id": isinstance(record.id, str),
+        "at": isinstance(record.at, int | float),
+        "kind": isinstance(record.kind, str),
+        "agent": isinstance(record.agent, str | None),
+        "turn": isinstance(record.turn, str | None),
+        "scope": isinstance(record.scope, str | None),
+        "body": isinstance(record.body, str | None),
+        "salt": isinstance(record.salt, bytes | None),
+        "digest": isinstance(record.digest, bytes | None),
+        "hash": isinstance(record.hash, bytes) and len(record.hash) == HASH_BYTES,
+    }
+    return [name for name, is_right in right.items() if not is_right]
+
+
+def _check_facts(store: Store, key: SessionKey, checker: _Checker) -> None:
+    """Compare the facts that the store finds by their mark with those met in the log."""
+    try:
+        found = {event.seq for event in store.facts(key, until=checker.seq)}
+    except (PlayheadError, UnicodeDecodeError):
+        return  # One of them cannot be read: the log said so.
+    for seq in sorted(found ^ checker.facts):
+        checker.problem(f"event {seq} is not told from those on a path by its mark")
+
+
+def _check_snapshots(store: Store, key: SessionKey, kept: Sequence[int], checker: _Checker) -> None:
     """Compare each snapshot with a full replay of its path, going on from the one before where it extends that."""
-    kept = store.snapshot_seqs(key)
     fold, replayed = Fold(), _NOTHING
     for seq in kept:
         try:
-            slots = snapshots.restore(store.tail(key, seq)[0])
+            chain = store.tail(key, seq)[0]
+            if not chain or chain[-1].seq != seq:
+                checker.problem(f"the snapshot at {seq} cannot be used: it, or one that it builds on, is wrong or gone")
+                continue
+            slots = snapshots.restore(chain)
             path: Ranges = slots.get("path", [])
             more = _beyond(path, replayed)
             if more is None:
@@ -153,7 +230,6 @@ def _check_snapshots(store: Store, key: SessionKey, checker: _Checker) -> int:
         if fold.slots != slots:
             wrong = sorted(name for name in {*fold.slots, *slots} if fold.slots.get(name) != slots.get(name))
             checker.problem(f"the snapshot at {seq} differs from a full replay in {', '.join(map(repr, wrong[:5]))}")
-    return len(kept)
 
 
 def _beyond(path: Ranges, replayed: Ranges) -> Ranges | None:

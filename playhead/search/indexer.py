@@ -14,18 +14,22 @@ from playhead.stores.base import EVENTS_PAGE_MAX, Store, TextRow
 VALUE_CHARS_MAX = 1_000_000
 """Of one tool argument or result so many characters are indexed."""
 
-_HIDDEN_KEYS = frozenset({"signature", "encrypted_content", "thoughtSignature", "data", "b64", "base64", "extra"})
-"""Object keys whose values are opaque (signatures, base64) or a framework's own record: never searched."""
+_OPAQUE_FIELDS = frozenset({"type", "extra", "signature", "encrypted_content", "thoughtSignature"})
+"""Fields of a part outside the schema that nobody looks for. What a tool was given or gave back is searched whole."""
 
 
-def bring_up_to_date(store: Store, key: SessionKey) -> int:
+def bring_up_to_date(store: Store, key: SessionKey, *, events_max: int | None = None) -> int:
     """Index every event that the text index lacks, and return the seq up to which it now holds.
+
+    events_max: where more than so many are missing, leave them to the next search, which asks without a limit.
 
     Runs in pages, each its own transaction: an interrupted run goes on where it stopped. Costs nothing when there is
     nothing to do, beyond two look-ups.
     """
     end = store.tip(key).seq
     done = store.text.indexed_seq(key)
+    if events_max is not None and end - done > events_max:
+        return done
     while done < end:
         events = store.events(key, after=done, limit=EVENTS_PAGE_MAX)
         if not events:
@@ -59,7 +63,7 @@ def _message(body: dict[str, Any]) -> Iterator[str]:
         elif kind in ("file", "uri"):
             yield _text(part.get("file_id") or part.get("uri"))
         elif kind not in ("blob", None):
-            yield _text({name: value for name, value in part.items() if name != "type"})
+            yield _text({name: value for name, value in part.items() if name not in _OPAQUE_FIELDS})
 
 
 def _fields(*names: str) -> Any:
@@ -90,7 +94,7 @@ _TEXT = {
 
 
 def _text(value: Any) -> str:
-    """Return a JSON value as text: keys and values in order, opaque ones left out, `VALUE_CHARS_MAX` characters."""
+    """Return a JSON value as text: keys and values in order, `VALUE_CHARS_MAX` characters of it."""
     if isinstance(value, str):
         return value[:VALUE_CHARS_MAX]
     if value is None or isinstance(value, bool):
@@ -108,9 +112,8 @@ def _text(value: Any) -> str:
 def _pieces(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
-            if key not in _HIDDEN_KEYS:
-                yield str(key)
-                yield from _pieces(item)
+            yield str(key)
+            yield from _pieces(item)
     elif isinstance(value, list | tuple):
         for item in value:
             yield from _pieces(item)

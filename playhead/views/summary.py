@@ -80,7 +80,7 @@ def summary(fold: Fold, facts: Facts, events: Mapping[int, Event], *, seq: int, 
         last_agent=last_agent,
         status=status,
         agents=tuple(names),
-        labels=facts.labels,
+        labels=tuple(_readable(label) for label in facts.labels),
         turn_count=fold.turn_count,
         user_message_count=users,
         agent_message_count=agents,
@@ -91,9 +91,9 @@ def summary(fold: Fold, facts: Facts, events: Mapping[int, Event], *, seq: int, 
         created_at=started.at,
         last_active_at=max(last_at, started.at),
         is_titled=bool(facts.title),
-        cwd=text_in(started.body, "cwd"),
-        origin=text_in(started.body, "origin"),
-        forked_from=object_in(started.body, "forked_from") or None,
+        cwd=_readable(text_in(started.body, "cwd") or "") or None,
+        origin=_readable(text_in(started.body, "origin") or "") or None,
+        forked_from=_forked_from(started.body),
         waiting_count=waiting,
     )
 
@@ -105,5 +105,17 @@ def _line(event: Event | None) -> str:
 
 def _cut(text: str, chars_max: int) -> str:
     # Only so much of a long text is looked at; four times the room leaves enough after white space is taken out.
-    line = " ".join(text[: chars_max * 4].split())
+    line = " ".join(_readable(text[: chars_max * 4]).split())
     return line if len(line) <= chars_max else line[: chars_max - 1] + "…"
+
+
+def _readable(text: str) -> str:
+    """Return text that plain UTF-8 can hold: a row is kept and sent as it is, and half a surrogate pair is not text."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _forked_from(body: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return where a session was forked from: a flat object of names and numbers, or None."""
+    fields = object_in(body, "forked_from").items()
+    named = {_readable(name): _readable(value) if isinstance(value, str) else value for name, value in fields}
+    return {name: value for name, value in named.items() if isinstance(value, str | int)} or None

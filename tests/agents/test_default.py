@@ -8,7 +8,7 @@ import pytest
 
 from playhead import Session, Sessions
 from playhead.agents.default import DefaultAgent, pieces
-from playhead.agents.passages import PASSAGES_MAX
+from playhead.agents.passages import OWN_CALL, PASSAGES_MAX
 from playhead.agents.wording import HELP, PREFACE
 from playhead.model.ids import SessionKey
 from tests.agents.conftest import ESCAPES, INSTRUCTIONS, ask, ungrounded
@@ -73,15 +73,15 @@ def test_what_was_said_earlier_in_the_same_session_is_quoted_and_marked(filled: 
     ask(here, filled, "Remember that the oven of the kitchen is called Vesuvius.")
     answer = ask(here, filled, "What is the oven called?")
 
-    assert answer.ids[0] == "here-0001#3"
+    assert answer.ids[0] == "here-0001#4"
     assert "earlier in this session\n> Remember that the oven of the kitchen is called Vesuvius." in answer.text
 
 
 def test_an_answer_that_was_cut_off_by_a_crash_is_no_source_either(filled: Sessions, here: Session) -> None:
     turn = here.turn("Where is the deploy key?")
     answer = ask(filled.create(), filled, "Where is the deploy key?")
-    call = turn.tool_call("search_sessions", {"query": "Where is the deploy key?"})
-    turn.tool_result(call, {"passages": []}, extra={"by": "playhead-built-in"})
+    call = turn.tool_call("search_sessions", {"query": "Where is the deploy key?"}, id=f"{OWN_CALL}{turn.turn_id}")
+    turn.tool_result(call, {"passages": []})
     turn.stream(answer.text[:300])
     turn.end("cancelled")
     after = ask(filled.create(), filled, "Where is the deploy key?")
@@ -120,7 +120,7 @@ def test_more_gives_further_passages_and_says_when_there_are_none(sessions: Sess
 
 @pytest.mark.parametrize("prompt", ["and the second one?", "2", "show number 2", "The second one, please"])
 def test_a_number_reads_that_passage_whole(filled: Sessions, here: Session, prompt: str) -> None:
-    first = ask(here, filled, "upload reason")
+    first = ask(here, filled, "upload timeouts")
     answer = ask(here, filled, prompt)
 
     assert len(first.ids) >= 2

@@ -23,11 +23,12 @@ from playhead.model.snapshot import (
     next_snapshot,
     restore,
 )
-from tests.strategies import json_values, texts
+from tests.strategies import texts
 
+values = st.integers() | st.lists(st.integers(0, 9), max_size=3) | texts
 ranges = st.lists(st.integers(1, 40), unique=True, max_size=12).map(of_seqs)
 slots = st.dictionaries(st.sampled_from(["path", "conv:", "conv:a/b:1"]), ranges) | st.dictionaries(
-    st.sampled_from(["turns", "int:ask-1", "chan:plans"]) | texts.map("state:{}".format), json_values, max_size=4
+    st.sampled_from(["turns", "int:ask-1", "chan:plans", "state:session\n\ud800"]), values, max_size=4
 )
 histories = st.lists(st.builds(dict.__or__, slots, slots), min_size=1, max_size=12)
 

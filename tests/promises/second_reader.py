@@ -12,7 +12,7 @@ import re
 import sqlite3
 import struct
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,7 +104,7 @@ def read_session(
     number, app, user, id, version = row
     if version > EVENT_VERSION_MAX:
         raise Refused(f"its events have version {version}")
-    events = [Event(found[0] - (number << 32), *found[1:]) for found in rows_of(database, number)]
+    events = events_of(database, number)
     head = head_of(events)
     path = path_to(head, events)
     artifacts, stream = sides
@@ -126,10 +126,11 @@ def read_session(
     }
 
 
-def rows_of(database: sqlite3.Connection, number: int) -> Iterator[tuple[Any, ...]]:
+def events_of(database: sqlite3.Connection, number: int) -> list[Event]:
     columns = "row, parent, id, at, kind, agent, turn, scope, body, salt, digest, hash, fact"
     query = f"SELECT {columns} FROM events WHERE row BETWEEN ? AND ? ORDER BY row"
-    yield from database.execute(query, (number << 32, (number << 32) + 2**32 - 1))
+    rows = database.execute(query, (number << 32, (number << 32) + 2**32 - 1))
+    return [Event(row - (number << 32), *rest) for row, *rest in rows]
 
 
 # The log.
@@ -153,12 +154,16 @@ def first_bad_seq(events: Sequence[Event]) -> int | None:
     """Return where the chain breaks first, or None where it holds."""
     hash = bytes(32)
     for number, event in enumerate(events, start=1):
-        digest = event.digest if event.body is None else sha256((event.salt or b"") + event.body.encode())
-        names = b"".join(map(field, (event.id, event.kind, event.agent, event.turn, event.scope)))
-        hash = sha256(hash + struct.pack(">QQd", event.seq, event.parent, event.at) + names + (digest or b""))
+        hash = hash_of(event, after=hash)
         if event.seq != number or event.hash != hash:
             return event.seq
     return None
+
+
+def hash_of(event: Event, *, after: bytes) -> bytes:
+    digest = event.digest if event.body is None else sha256((event.salt or b"") + event.body.encode())
+    names = b"".join(map(field, (event.id, event.kind, event.agent, event.turn, event.scope)))
+    return sha256(after + struct.pack(">QQd", event.seq, event.parent, event.at) + names + (digest or b""))
 
 
 def field(text: str | None) -> bytes:

@@ -56,7 +56,7 @@ class Plain:
             self.in_force[event.seq] = (first, last)
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(logs)
 def test_compactions_show_what_their_rules_say_however_they_nest_and_overlap(log: Log) -> None:
     for scope in SCOPES[2:]:
@@ -72,7 +72,6 @@ def test_compactions_show_what_their_rules_say_however_they_nest_and_overlap(log
         assert visible(log, scope) == plain.shown
 
 
-@settings(max_examples=200)
 @given(logs)
 def test_a_compaction_hides_its_stretch_and_nothing_outside_it(log: Log) -> None:
     fold, seq_of = Fold(), log.seq_of()

@@ -338,7 +338,7 @@ messages = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(messages)
 def test_after_every_message_that_calls_stands_exactly_one_response_to_each_call(
     drawn: list[tuple[str, list[dict[str, Any]], str | None]],

@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from playhead.model import path as paths
 from playhead.model.event import KINDS, Event, is_fact
@@ -18,7 +18,7 @@ from playhead.views.timeline import LABEL_CHARS_MAX, timeline
 from playhead.views.transcript import transcript
 from playhead.views.turns import turns
 from tests.log import FIRST_AT, Log
-from tests.strategies import AGENTS, SCOPES, TURNS, json_objects, json_values, logs
+from tests.strategies import AGENTS, SCOPES, TURNS, logs
 
 FIELDS = (
     "agent answer app channel checkpoint choices content cwd delta events expires_at extra finish_reason forked_from "
@@ -26,21 +26,21 @@ FIELDS = (
     "reason removed role sender size state status summary title to trigger usage user"
 ).split()
 
-scalars = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5)
-)
+# A few values of every type do it: what counts is where they stand.
+scalars = st.sampled_from([None, True, False, 0, -1, 2**70, 1.5, "", "a", "\ud800", "event-2"])
+values = scalars | st.lists(scalars, max_size=2) | st.dictionaries(st.sampled_from(["a", "", "output_tokens"]), scalars)
 part_types = st.sampled_from(["text", "reasoning", "tool_call", "tool_call_response", "blob", "file", "uri", "odd"])
 odd_parts = st.fixed_dictionaries(
-    {"type": part_types | json_values},
-    optional=dict.fromkeys(("content", "id", "name", "arguments", "response", "is_error"), json_values),
+    {"type": part_types | values},
+    optional=dict.fromkeys(("content", "id", "name", "arguments", "response", "is_error"), values),
 )
 odd_values = (
-    json_values
-    | st.lists(odd_parts | json_values, max_size=4)
-    | st.dictionaries(st.sampled_from(["session", "user", "agent:a"]), json_values, max_size=3)
+    values
+    | st.lists(odd_parts | values, max_size=4)
+    | st.dictionaries(st.sampled_from(["session", "user", "agent:a"]), values, max_size=3)
     | st.sampled_from(["assistant", "user", "event-1", "event-2", "completed", "removed"])
 )
-bodies = st.dictionaries(st.sampled_from(FIELDS), odd_values, max_size=8) | json_objects
+bodies = st.dictionaries(st.sampled_from(FIELDS), odd_values, max_size=8)
 
 odd_events = st.builds(
     Event,
@@ -87,8 +87,7 @@ def look(events: list[Event], path: list[Event]) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=300)
-@given(st.lists(odd_events, max_size=12))
+@given(st.lists(odd_events, max_size=10))
 def test_no_view_fails_on_a_body_of_any_shape(events: list[Event]) -> None:
     path = placed(events)
 
@@ -100,7 +99,6 @@ def test_no_view_fails_on_a_body_of_any_shape(events: list[Event]) -> None:
     assert msgspec.json.decode(msgspec.json.encode(seen["summary"]), type=Summary) == seen["summary"]
 
 
-@settings(max_examples=200)
 @given(logs, st.data())
 def test_no_view_fails_on_a_log_that_lost_bodies_to_a_redaction(log: Log, data: st.DataObject) -> None:
     for event in data.draw(st.lists(st.sampled_from(log.events), max_size=10)):

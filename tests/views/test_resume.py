@@ -76,7 +76,7 @@ def sessions(taken: Sequence[Step]) -> tuple[Log, Keeper, list[Fold]]:
     return machine.log, keeper, [live]
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(many(kept_steps))
 def test_a_resume_gives_what_a_full_replay_gives_on_every_branch(taken: list[Step]) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -119,6 +119,22 @@ def test_fields_of_another_shape_read_as_absent(value: Any) -> None:
     assert (row.cwd, row.origin, row.forked_from) == (None, None, None)
 
 
+def test_a_row_holds_only_text_that_can_be_kept_and_sent() -> None:
+    log, half = Log(), "half \ud83d a pair"
+    log.events[0].body.update(cwd=half, origin=half, forked_from={half: half, "seq": 3, "deep": [half]})
+    log.user(half)
+    log.assistant(half)
+    untitled = listed(log)
+    log.add("session_changed", title=half, labels=[half])
+
+    row = listed(log)
+
+    assert (untitled.title, untitled.preview, untitled.last_agent) == ("half ? a pair",) * 3
+    assert (row.title, row.labels, row.cwd, row.origin) == ("half ? a pair", ("half ? a pair",), *["half ? a pair"] * 2)
+    assert row.forked_from == {"half ? a pair": "half ? a pair", "seq": 3}
+    assert msgspec.json.decode(msgspec.json.encode(row), type=Summary) == row
+
+
 @given(logs)
 def test_a_row_needs_five_events_at_most_and_comes_back_from_json_as_it_was(log: Log) -> None:
     row = listed(log)

@@ -1,0 +1,267 @@
+"""Whoever runs an agent sees its answer piece by piece, each recorded before it is shown; stopping it keeps the rest."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playhead import AsyncSession, AsyncSessions, AsyncTurn, Event, SessionBusy, Sessions, open_async
+from playhead.agents.default import DefaultAgent
+from playhead.agents.protocol import PIECES_MAX, Agent, Request, answered, as_agent
+from tests.agents.conftest import ask
+
+WAIT_S = 30
+Scene = Callable[[AsyncSessions, AsyncSession], Coroutine[Any, Any, None]]
+
+
+def play(folder: Path, scene: Scene) -> None:
+    """Run a scene with a durable store and a session in it."""
+
+    async def run() -> None:
+        async with await open_async(f"bundles:{folder}/sessions") as sessions:
+            await asyncio.wait_for(scene(sessions, await sessions.create("here")), WAIT_S)
+
+    asyncio.run(run())
+
+
+def ignore(text: str) -> None:
+    """Take a piece that the test does not look at."""
+
+
+async def said(session: AsyncSession) -> list[tuple[str, bool]]:
+    """Return the texts of the agent, each with whether it was cut off."""
+    return [(one.text, one.interrupted) for one in await session.conversation() if one.role == "assistant"]
+
+
+async def ending(session: AsyncSession) -> Any:
+    return (await session.events(newest_first=True, limit=1, kinds=["turn_ended"]))[0].body["status"]
+
+
+async def tea(request: Request, turn: AsyncTurn) -> None:
+    """Answer in all ways in which a plain function can."""
+    await turn.think("They want tea.")
+    await turn.stream("Boil ")
+    await turn.stream("hmm", part="reasoning")
+    await turn.stream("water. ")
+    async with await turn.subagent("taster", "Taste.") as taster:
+        await taster.stream("Bitter.")
+    await turn.say([{"type": "text", "content": "Wait "}, "four minutes."], model="kettle-1")
+
+
+def test_what_a_plain_function_streams_or_says_is_its_answer(tmp_path: Path) -> None:
+    heard: list[str] = []
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        turn = await answered(as_agent(tea), sessions, session, "How is tea made?", on_text=heard.append)
+        texts = await said(session)
+
+        assert heard == ["Boil ", "water. ", "Wait four minutes."]
+        assert texts == [("Boil water. Wait four minutes.", False)]
+        assert await ending(session) == "completed"
+        assert await turn.number() == 1
+
+    play(tmp_path, scene)
+
+
+def test_an_agent_has_the_name_of_its_function_or_another() -> None:
+    named: list[Agent] = [as_agent(tea), as_agent(tea, name="barista"), DefaultAgent()]
+
+    assert [agent.name for agent in named] == ["tea", "barista", "built-in"]
+
+
+@pytest.mark.parametrize("agent", [as_agent(tea), DefaultAgent()], ids=lambda agent: agent.name)
+def test_nothing_is_shown_before_it_is_recorded(tmp_path: Path, agent: Agent) -> None:
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        seen: list[str] = []
+        missing: list[str] = []
+
+        def on_text(text: str) -> None:
+            seen.append(text)
+            store = session._session._store
+            streaming = [chunk for left in store.streams.left(session.key) for _, chunk in left.chunks]
+            stored = [str(event.body) for event in store.events(session.key)]
+            if not any(text.strip() in one for one in [*streaming, *stored]):
+                missing.append(text)
+
+        await answered(agent, sessions, session, "help", on_text=on_text)
+
+        assert seen
+        assert missing == []
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("agent", [as_agent(tea), DefaultAgent()], ids=lambda agent: agent.name)
+def test_cancelling_keeps_what_was_said_and_gives_the_lease_back(tmp_path: Path, agent: Agent) -> None:
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        heard: list[str] = []
+
+        def on_text(text: str) -> None:
+            heard.append(text)
+            if len(heard) == 2:
+                task.cancel()
+
+        task = asyncio.ensure_future(answered(agent, sessions, session, "help", on_text=on_text))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        kept = "".join(text for text, _ in await said(session))
+
+        assert kept.startswith("".join(heard))
+        assert len(heard) == 2
+        assert await ending(session) == "cancelled"
+        async with await session.turn("again"):
+            pass
+
+    play(tmp_path, scene)
+
+
+def test_an_agent_that_fails_leaves_what_it_said_and_a_failed_turn(tmp_path: Path) -> None:
+    async def failing(request: Request, turn: AsyncTurn) -> None:
+        await turn.stream("It begins ")
+        raise ConnectionError("the model did not answer")
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        heard: list[str] = []
+        with pytest.raises(ConnectionError, match="the model did not answer"):
+            await answered(as_agent(failing), sessions, session, "hello", on_text=heard.append)
+
+        assert heard == ["It begins "]
+        assert await said(session) == [("It begins ", True)]
+        assert await ending(session) == "failed"
+
+    play(tmp_path, scene)
+
+
+def test_a_listener_that_fails_stops_the_agent(tmp_path: Path) -> None:
+    stopped = []
+
+    async def endless(request: Request, turn: AsyncTurn) -> None:
+        try:
+            while True:
+                await turn.stream("on and ")
+        finally:
+            stopped.append(True)
+
+    def gone(text: str) -> None:
+        raise BrokenPipeError
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        with pytest.raises(BrokenPipeError):
+            await answered(as_agent(endless), sessions, session, "talk", on_text=gone)
+
+        assert stopped == [True]
+        assert await ending(session) == "failed"
+
+    play(tmp_path, scene)
+
+
+def test_a_function_waits_for_a_slow_reader(tmp_path: Path) -> None:
+    streamed = []
+
+    async def fast(request: Request, turn: AsyncTurn) -> None:
+        for number in range(PIECES_MAX * 3):
+            await turn.stream(f"{number} ")
+            streamed.append(number)
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        async with await session.turn("count") as turn:
+            pieces = as_agent(fast).answer(Request("count", sessions, session), turn)
+            first = await anext(pieces)
+            while len(streamed) < PIECES_MAX:
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.05)
+            ahead = len(streamed)
+            rest = [piece async for piece in pieces]
+
+        assert ahead <= PIECES_MAX + 2
+        assert [first, *rest] == [f"{number} " for number in range(PIECES_MAX * 3)]
+
+    play(tmp_path, scene)
+
+
+def test_a_function_that_says_nothing_ends_the_turn_all_the_same(tmp_path: Path) -> None:
+    async def silent(request: Request, turn: AsyncTurn) -> None:
+        await turn.note("thought", about=request.prompt)
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        heard: list[str] = []
+        await answered(as_agent(silent), sessions, session, "hello", on_text=heard.append)
+
+        assert heard == []
+        assert await ending(session) == "completed"
+
+    play(tmp_path, scene)
+
+
+def test_an_agent_may_end_its_turn_itself(tmp_path: Path) -> None:
+    async def asking(request: Request, turn: AsyncTurn) -> None:
+        await turn.say("I need to know one thing.")
+        await turn.end("interrupted")
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        await answered(as_agent(asking), sessions, session, "clean up", on_text=ignore)
+
+        assert await ending(session) == "interrupted"
+
+    play(tmp_path, scene)
+
+
+def test_a_busy_session_takes_no_prompt(tmp_path: Path) -> None:
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        async with await session.turn("wait", label="the other window"):
+            before = await (await sessions.get("here")).events()
+            with pytest.raises(SessionBusy, match="the other window"):
+                await answered(DefaultAgent(), sessions, await sessions.get("here"), "me too", on_text=ignore)
+            after = await (await sessions.get("here")).events()
+
+        assert after == before
+
+    play(tmp_path, scene)
+
+
+def test_two_sessions_are_answered_side_by_side(tmp_path: Path) -> None:
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        agent = DefaultAgent()
+        opened = [await sessions.create(f"s-{number}") for number in range(5)]
+        heard: list[list[str]] = [[] for _ in opened]
+        prompts = [f"Where is item {number}?" for number in range(5)]
+        calls = zip(opened, prompts, heard, strict=True)
+        await asyncio.gather(
+            *(answered(agent, sessions, one, prompt, on_text=pieces.append) for one, prompt, pieces in calls)
+        )
+        kept = ["".join(text for text, _ in await said(one)) for one in opened]
+
+        assert kept == ["".join(pieces) for pieces in heard]
+        assert all(f"“{prompt}”" in text or "> " in text for prompt, text in zip(prompts, kept, strict=True))
+
+    play(tmp_path, scene)
+
+
+def test_a_blocking_program_gets_the_same_and_its_turn_is_still_its_own_to_end(sessions: Sessions) -> None:
+    session = sessions.create("here")
+    answer = ask(session, sessions, "How is tea made?", as_agent(tea))
+
+    assert answer.pieces == ["Boil ", "water. ", "Wait four minutes."]
+    assert [event.body["status"] for event in answer.events if event.kind == "turn_ended"] == ["completed"]
+
+
+def test_a_blocking_program_that_stops_listening_stops_the_agent(sessions: Sessions) -> None:
+    from playhead.agents.protocol import for_blocking
+
+    session = sessions.create("here")
+
+    async def first(pieces: AsyncGenerator[str]) -> str:
+        text = await anext(pieces)
+        await pieces.aclose()
+        return text
+
+    with session.turn("How is tea made?") as turn:
+        text = asyncio.run(first(for_blocking(as_agent(tea))(sessions, session, turn, "How is tea made?")))
+        turn.end("cancelled")
+    written: list[Event] = session.events()
+
+    assert text == "Boil "
+    assert written[-1].body == {"status": "cancelled"}
+    assert "four minutes" not in str([event.body for event in written])

@@ -1,0 +1,35 @@
+"""Damages a database as a stranger would: with plain SQLite, in a process of its own.
+
+`python -m tests.features.damage FILE HOW STATEMENT …` runs SQL without the guards that keep events as they are. HOW is
+`as it is`, or `hashed anew` to make every hash of the chain right again afterwards, as one who knows the format can.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from contextlib import closing
+
+from tests.promises.second_reader import events_of, hash_of
+
+GUARDS = ("DROP TRIGGER events_never_change", "DROP TRIGGER events_never_go", "DROP INDEX events_by_id")
+
+
+def damage(file: str, how: str, statements: list[str]) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        for statement in (*GUARDS, *statements):
+            database.execute(statement)
+        if how == "hashed anew":
+            hash_anew(database)
+
+
+def hash_anew(database: sqlite3.Connection) -> None:
+    for (number,) in database.execute("SELECT number FROM sessions").fetchall():
+        hash = bytes(32)
+        for event in events_of(database, number):
+            hash = hash_of(event, after=hash)
+            database.execute("UPDATE events SET hash = ? WHERE row = ?", (hash, (number << 32) + event.seq))
+
+
+if __name__ == "__main__":
+    damage(sys.argv[1], sys.argv[2], sys.argv[3:])
