@@ -8,31 +8,24 @@
             turn.say("The upload test times out.")
     session = sessions.resume("@last")
 
-This is the whole public page. Stores are reached by URL; formats and adapters from their own modules.
+This is the whole public page, with the errors that a program meets; `playhead.errors` has them all. Stores are
+reached by URL, formats and agents from their own modules.
 """
 
 from playhead.aio import AsyncSession, AsyncSessions, AsyncTurn, open_async
 from playhead.errors import (
-    ArtifactDamaged,
-    ArtifactNotFound,
     EventConflict,
     EventNotFound,
-    ImportFailed,
-    InterruptNotFound,
     InvalidEvent,
     InvalidName,
     LeaseLost,
     NewerFormat,
-    NotAStore,
     PlayheadError,
     SessionBusy,
     SessionExists,
     SessionNotFound,
     StaleWriter,
-    StoreClosed,
-    StoreDamaged,
     StoreFull,
-    StoreReadOnly,
     StoreUnavailable,
     TurnNotFound,
 )
@@ -60,8 +53,6 @@ from playhead.views.transcript import Entry
 __version__ = "0.1.0"
 
 __all__ = [
-    "ArtifactDamaged",
-    "ArtifactNotFound",
     "AsyncSession",
     "AsyncSessions",
     "AsyncTurn",
@@ -73,16 +64,13 @@ __all__ = [
     "FilePart",
     "Found",
     "Hit",
-    "ImportFailed",
     "Interrupt",
-    "InterruptNotFound",
     "InvalidEvent",
     "InvalidName",
     "LeaseLost",
     "Listed",
     "Message",
     "NewerFormat",
-    "NotAStore",
     "Page",
     "PlayheadError",
     "ReasoningPart",
@@ -93,10 +81,7 @@ __all__ = [
     "Sessions",
     "Snapshot",
     "StaleWriter",
-    "StoreClosed",
-    "StoreDamaged",
     "StoreFull",
-    "StoreReadOnly",
     "StoreUnavailable",
     "TextPart",
     "TimelineRow",

@@ -165,14 +165,5 @@ class ArtifactDamaged(PlayheadError, RuntimeError):
     """The artifact's bytes do not match the hash in its name. They are kept as they are for inspection."""
 
 
-class InterruptNotFound(PlayheadError, LookupError):
-    """No interrupt with this id is waiting on the current path: it was answered, rewound away, or never asked."""
-
-    def __init__(self, session: str, interrupt: str) -> None:
-        self.session = session
-        self.interrupt = interrupt
-        super().__init__(f"session {session!r} has no waiting interrupt {interrupt!r}")
-
-
 class ImportFailed(PlayheadError, ValueError):
     """A source could not be read at all (not a session file, or no permission). Single bad records never raise this."""

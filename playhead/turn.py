@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import msgspec
 
-from playhead.errors import PlayheadError, StoreClosed
+from playhead.errors import PlayheadError, StoreClosed, StoreFull
 from playhead.features.live import Live
 from playhead.features.resume import seal
 from playhead.model.event import Draft, Event
@@ -90,12 +90,12 @@ class Speaker(ABC):
             return
         if self._stream is None:
             now = self._live.clock()
-            self._stream = self._live.new_id(now)
+            id = self._live.new_id(now)
             header: dict[str, Any] = {"agent": self.agent, "turn": self.turn_id, "scope": self.scope, "at": now}
             if self._reply is not None:
                 header["body"] = {"message_id": self._reply}
-            self._live.store.streams.begin(self._live.key, self._stream, header)
-            self._streamed = []
+            self._live.store.streams.begin(self._live.key, id, header)
+            self._stream, self._streamed = id, []
         self._live.store.streams.add(self._live.key, self._stream, part, text)
         if self._streamed and self._streamed[-1][0] == part:
             self._streamed[-1][1].append(text)
@@ -114,20 +114,24 @@ class Speaker(ABC):
         self._need_open()
         if self._stream is None:
             return None
+        if not self._streamed:
+            self._drop_stream()
+            return None
         id, parts = self._stream, [{"type": kind, "content": "".join(texts)} for kind, texts in self._streamed]
         event = self._assistant(
             parts, model=model, usage=usage, finish_reason=finish_reason, id=id, interrupted=interrupted
         )
-        # The record goes only now: a crash in between finds the message in the log under the same id.
-        self._live.store.streams.end(self._live.key, id)
-        self._stream = None
+        self._drop_stream()
         self._last_text = text_of(parts) or self._last_text
         return event
 
     def _drop_stream(self) -> None:
+        """Drop the record of the stream, after its message is in the log under the same id: one that stays, for want of
+        room or since the process died, is known by that id and dropped by the next holder of the lease."""
         if self._stream is not None:
-            self._live.store.streams.end(self._live.key, self._stream)
-            self._stream = None
+            id, self._stream = self._stream, None
+            with contextlib.suppress(StoreFull):
+                self._live.store.streams.end(self._live.key, id)
 
     # Tools and jobs.
 

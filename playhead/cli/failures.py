@@ -39,7 +39,6 @@ _BY_ERROR: tuple[tuple[type[Exception], int], ...] = (
     (errors.EventNotFound, 3),
     (errors.TurnNotFound, 3),
     (errors.ArtifactNotFound, 3),
-    (errors.InterruptNotFound, 3),
     (errors.SessionBusy, 4),
     (errors.StaleWriter, 4),
     (errors.LeaseLost, 4),

@@ -36,7 +36,8 @@ def run(
         str | None, typer.Option("--session", metavar="SESSION", help="Only in this session, named as in `show`")
     ] = None,
     mode: Annotated[
-        Literal["auto", "fts"], typer.Option("--mode", help="By words (fts), or by the best that is set up (auto)")
+        Literal["auto", "fts", "semantic", "hybrid"],
+        typer.Option("--mode", help="Without vectors each searches by words, and the answer says so"),
     ] = "auto",
     agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only what this agent wrote")] = None,
     kind: Annotated[

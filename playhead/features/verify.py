@@ -20,6 +20,10 @@ PROBLEMS_MAX = 100
 """A report names so many problems at most; a log that is damaged throughout would name every event."""
 
 
+_WRONG_KIND = (LookupError, TypeError, ValueError, OverflowError)
+"""What a value raises that is of another kind than its column should hold: SQLite keeps any kind in any column."""
+
+
 class Verified(msgspec.Struct, frozen=True):
     """What was checked. ok: no problem was found. problems: sentences, each with its seq. head_hash: hex of the last
     event's chain hash; kept elsewhere, it also proves that no tail was cut off."""
@@ -36,11 +40,17 @@ class Verified(msgspec.Struct, frozen=True):
 def verify(store: Store, key: SessionKey) -> Verified:
     """Check one session whole, as it is now. Writes nothing.
 
-    Reads every event once, and the path of each snapshot once more. Others may go on writing meanwhile.
+    Reads every event once, and the path of each snapshot once more. Others may go on writing meanwhile. Raises
+    `SessionNotFound`, and `StoreDamaged` where not even the session's row or the end of its log can be read.
     """
-    # The caches come first: whoever goes on writing, what they hold is in the log by the time that its end is read.
-    indexed_seq, kept = store.text.indexed_seq(key), store.snapshot_seqs(key)
-    tip = store.tip(key)
+    try:
+        # The caches come first: whoever goes on writing, what they hold is in the log by the time that its end is read.
+        indexed_seq, kept = store.text.indexed_seq(key), store.snapshot_seqs(key)
+        tip = store.tip(key)
+    except PlayheadError:
+        raise
+    except _WRONG_KIND as error:
+        raise StoreDamaged(f"the row of session {key.id!r} holds what no session can have: {error}") from error
     checker = _Checker()
     _read_log(store, key, checker, until=tip.seq)
     if checker.seq != tip.seq:
@@ -173,7 +183,7 @@ class _Checker:
 
 
 def _wrong_fields(record: Record) -> list[str]:
-    """Return the names of the columns whose value no event can have: SQLite keeps any type in any column."""
+    """Return the names of the columns whose value no event can have."""
     right = {
         "parent": isinstance(record.parent, int) and record.parent >= 0,
         "id": isinstance(record.id, str),
@@ -194,8 +204,9 @@ def _check_facts(store: Store, key: SessionKey, checker: _Checker) -> None:
     """Compare the facts that the store finds by their mark with those met in the log."""
     try:
         found = {event.seq for event in store.facts(key, until=checker.seq)}
-    except (PlayheadError, UnicodeDecodeError):
-        return  # One of them cannot be read: the log said so.
+    except (PlayheadError, *_WRONG_KIND) as error:
+        checker.problem(f"the facts cannot be read: {error}")
+        return
     for seq in sorted(found ^ checker.facts):
         checker.problem(f"event {seq} is not told from those on a path by its mark")
 
@@ -223,7 +234,7 @@ def _check_snapshots(store: Store, key: SessionKey, kept: Sequence[int], checker
             if parent != seq:
                 checker.problem(f"the snapshot at {seq} names a path that ends at {parent}")
             replayed = path
-        except (PlayheadError, KeyError, IndexError, TypeError, ValueError) as error:
+        except (PlayheadError, *_WRONG_KIND) as error:
             checker.problem(f"the snapshot at {seq} cannot be read: {error}")
             fold, replayed = Fold(), _NOTHING
             continue

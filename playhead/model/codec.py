@@ -100,7 +100,8 @@ def _check(name: str, value: Any, depth_left: int) -> None:
         for key, item in value.items():
             if type(key) is not str:
                 raise InvalidEvent(f"{key!r} is no key in JSON, where keys are strings")
-            if type(item) not in _LEAVES:
+            kind = type(item)
+            if kind is not str and kind not in _LEAVES:
                 _check(key, item, depth_left - 1)
     elif kind in _CONTAINERS:
         for item in value:
@@ -145,16 +146,7 @@ def envelope_bytes(
     *, seq: int, parent: int, at: float, id: str, kind: str, agent: str | None, turn: str | None, scope: str | None
 ) -> bytes:
     """Return the bytes of everything in an event but its body, as the chain takes them."""
-    return b"".join(
-        (
-            _fixed.pack(seq, parent, at),
-            _field(id),
-            _repeated_field(kind),
-            _ABSENT if agent is None else _repeated_field(agent),
-            _ABSENT if turn is None else _repeated_field(turn),
-            _ABSENT if scope is None else _repeated_field(scope),
-        )
-    )
+    return _fixed.pack(seq, parent, at) + _field(id) + _repeated_fields(kind, agent, turn, scope)
 
 
 def _field(text: str) -> bytes:
@@ -162,7 +154,9 @@ def _field(text: str) -> bytes:
     return _length.pack(len(raw)) + raw
 
 
-_repeated_field = lru_cache(maxsize=1_024)(_field)
+@lru_cache(maxsize=1_024)  # A few writers and kinds make up a turn; an append is timed in microseconds.
+def _repeated_fields(*texts: str | None) -> bytes:
+    return b"".join(_ABSENT if text is None else _field(text) for text in texts)
 
 
 def draft_envelope(draft: Draft, *, seq: int, parent: int) -> bytes:

@@ -16,7 +16,7 @@ import msgspec
 
 from playhead.errors import InvalidEvent, InvalidName
 from playhead.model.body import object_in
-from playhead.model.ids import ID_CHARS_MAX, LABEL_CHARS_MAX, check_name
+from playhead.model.ids import LABEL_CHARS_MAX, check_name
 
 Kind = Literal[
     "session_started",
@@ -48,7 +48,9 @@ SHARED_SCOPES: frozenset[str] = frozenset({"user", "app"})
 """State scopes that reach beyond the session. A `state_changed` holds either these or the session's own, never both."""
 
 
-class Event(msgspec.Struct, frozen=True):
+# gc=False, here and for drafts: bodies are JSON, which holds no cycles, and reading 10,000 events takes half the time
+# when the garbage collector need not visit them.
+class Event(msgspec.Struct, frozen=True, gc=False):
     """One immutable record of a session's log.
 
     seq: 1, 2, 3 … within the session, without gaps. The only order there is.
@@ -74,7 +76,7 @@ class Event(msgspec.Struct, frozen=True):
     body: Body
 
 
-class Draft(msgspec.Struct, frozen=True):
+class Draft(msgspec.Struct, frozen=True, gc=False):
     """An event that is about to be appended: all that the writer decides; the store adds `seq` and `parent`.
 
     `parent` is left None except in a `head_moved`, where it is the seq that the head moves to.
@@ -170,12 +172,7 @@ def check_draft(draft: Draft) -> None:
 def _check_envelope(draft: Draft) -> None:
     try:
         check_name(draft.id, "an event id")
-        if draft.turn is not None:
-            _check_known(draft.turn, "a turn id", ID_CHARS_MAX)
-        if draft.agent is not None:
-            _check_known(draft.agent, "an agent", LABEL_CHARS_MAX)
-        if draft.scope is not None:
-            _check_known(draft.scope, "a scope", LABEL_CHARS_MAX)
+        _check_writer(draft.agent, draft.turn, draft.scope)
     except (InvalidName, TypeError) as error:
         raise InvalidEvent(str(error)) from error
     if not _is_time(draft.at):
@@ -187,8 +184,14 @@ def _check_envelope(draft: Draft) -> None:
         raise InvalidEvent(f"only a head_moved names its 'parent'; the store places a {draft.kind} after the head")
 
 
-# The names of turns, agents and scopes come again with every event; an append is timed in microseconds.
-_check_known = lru_cache(maxsize=1_024)(lambda name, what, chars_max: check_name(name, what, chars_max=chars_max))
+@lru_cache(maxsize=1_024)  # The same names come again with every event of a turn; an append is timed in microseconds.
+def _check_writer(agent: str | None, turn: str | None, scope: str | None) -> None:
+    if agent is not None:
+        check_name(agent, "an agent", chars_max=LABEL_CHARS_MAX)
+    if turn is not None:
+        check_name(turn, "a turn id")
+    if scope is not None:
+        check_name(scope, "a scope", chars_max=LABEL_CHARS_MAX)
 
 
 def _is_time(at: Any) -> bool:

@@ -23,13 +23,13 @@ DEFAULT_USER = "default"
 _ENTROPY_BYTES = 6
 _DIGITS = "0123456789abcdefghijklmnopqrstuv"
 _PAIRS = [high + low for high in _DIGITS for low in _DIGITS]
-_SHIFTS = range(90, -1, -10)
+_LOW_HALF = 2**50 - 1
 _MILLISECONDS_MAX = 2**48 - 1
 # Nine digits: far more runs than a session has, and short enough for any reader's integers.
 _run = re.compile(r"(.+):([0-9]{1,9})", re.DOTALL)
 
 
-class SessionKey(msgspec.Struct, frozen=True, order=True):
+class SessionKey(msgspec.Struct, frozen=True, order=True, cache_hash=True):
     """What names a session: the app and the user it belongs to, and its id. All three are matched exactly."""
 
     app: str
@@ -76,8 +76,14 @@ def time_ordered_id(at: float, entropy: bytes) -> str:
         raise ValueError(f"entropy must be {_ENTROPY_BYTES} bytes, not {len(entropy)}")
     milliseconds = min(max(int(at * 1000), 0), _MILLISECONDS_MAX)
     # 96 bits, and 4 zero bits behind them, as ten pairs of base 32 digits: the same as base32hex in lower case.
+    # Two halves of 50 bits, written out: twice as fast as a loop, and every event needs an id.
     bits = ((milliseconds << 48) | int.from_bytes(entropy, "big")) << 4
-    return "".join([_PAIRS[(bits >> shift) & 0x3FF] for shift in _SHIFTS])
+    high, low = bits >> 50, bits & _LOW_HALF
+    return (
+        f"{_PAIRS[high >> 40]}{_PAIRS[high >> 30 & 1023]}{_PAIRS[high >> 20 & 1023]}{_PAIRS[high >> 10 & 1023]}"
+        f"{_PAIRS[high & 1023]}{_PAIRS[low >> 40]}{_PAIRS[low >> 30 & 1023]}{_PAIRS[low >> 20 & 1023]}"
+        f"{_PAIRS[low >> 10 & 1023]}{_PAIRS[low & 1023]}"
+    )
 
 
 def agent_path(parent: str, name: str, run: int) -> str:

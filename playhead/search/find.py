@@ -18,8 +18,8 @@ from playhead.search.snippet import Snippet
 from playhead.stores.base import ROWS_PAGE_MAX, Store, TextFilter, TextMatch
 from playhead.views.timeline import is_error
 
-MODES = ("auto", "fts")
-"""Ways to search. `auto` takes part in all that there are; today that is the full text."""
+MODES = ("auto", "fts", "semantic", "hybrid")
+"""Ways to search. Without vectors, as today, each falls back to the full text, and the answer's mode says so."""
 
 HITS_MAX = 1_000
 SNIPPET_CHARS = 200

@@ -55,7 +55,7 @@ class FileArtifacts:
         """Keep bytes for a session that is about to be created."""
         name = content_name(data)
         folder = self._folder_of(key)
-        make_private_directory(folder)
+        make_private_directory(folder, durable=self._durability == "power")
         with os_errors(folder), opened_directory(folder, flags=_NOFOLLOW) as directory:
             if not _is_file_of_size(name, len(data), directory):
                 self._place(name, data, directory)

@@ -37,7 +37,7 @@ RENEW_S = 10.0
 """A lease's sign of life is renewed by an append when the last one is older than this many seconds."""
 
 
-class Tip(msgspec.Struct, frozen=True):
+class Tip(msgspec.Struct, frozen=True, gc=False):
     """Where a log ends. seq: its last event (also the session's revision). head: where the head stands. at: `at` of
     the last event. hash: chain hash of the last event."""
 

@@ -22,7 +22,7 @@ def place_file(path: Path, content: bytes, *, durable: bool) -> bool:
     ever sees half of it, and two creators cannot overwrite each other. `durable` makes the file and its name survive a
     loss of power.
     """
-    make_private_directory(path.parent)
+    make_private_directory(path.parent, durable=durable)
     with os_errors(path):
         is_placed = None
         if HAS_NAMELESS:
@@ -114,14 +114,19 @@ def opened_directory(folder: Path, *, flags: int = 0) -> Iterator[int]:
         os.close(descriptor)
 
 
-def make_private_directory(folder: Path) -> None:
-    """Create a directory, and the parents it lacks, with mode 0700. One that is there is left as it is."""
+def make_private_directory(folder: Path, *, durable: bool = False) -> None:
+    """Create a directory, and the parents it lacks, with mode 0700. One that is there is left as it is.
+
+    `durable` makes the names of new ones survive a loss of power.
+    """
     with os_errors(folder):
         if not folder.is_dir():
             if folder.parent != folder:
-                make_private_directory(folder.parent)
+                make_private_directory(folder.parent, durable=durable)
             with contextlib.suppress(FileExistsError):
                 folder.mkdir(mode=0o700)
+            if durable:
+                sync_directory(folder.parent)
 
 
 @contextlib.contextmanager
@@ -134,7 +139,7 @@ def os_errors(path: object) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, StoreFull | StoreUnavailable):
             raise
-        if error.errno in _NO_SPACE:
+        if error.errno in NO_SPACE:
             raise StoreFull(f"{path}: no space left; free some and retry") from error
         if error.errno in _READ_ONLY:
             raise StoreReadOnly(f"{path}: the file system is read-only") from error
@@ -157,5 +162,5 @@ def disk_bytes(*paths: Path) -> int:
     return total
 
 
-_NO_SPACE = _numbers("ENOSPC", "EDQUOT", "EFBIG")
+NO_SPACE = _numbers("ENOSPC", "EDQUOT", "EFBIG")
 _READ_ONLY = _numbers("EROFS")

@@ -25,12 +25,23 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 class _Open:
-    """An open stream file: its descriptor, the number of the next message, and the numbers of those not ended."""
+    """An open stream file: its descriptor and size, the number of the next message, and the numbers of those not
+    ended."""
 
     def __init__(self, descriptor: int, numbers: dict[str, int], next_number: int) -> None:
         self.descriptor = descriptor
+        self.size = os.fstat(descriptor).st_size
         self.numbers = numbers
         self.next_number = next_number
+
+    def write(self, line: bytes) -> None:
+        try:
+            write_all(self.descriptor, line)
+        except OSError:
+            # What was written of a refused line must not run into the next one, nor count when that one is a retry.
+            os.ftruncate(self.descriptor, self.size)
+            raise
+        self.size += len(line)
 
 
 class FileStreams:
@@ -106,15 +117,20 @@ class FileStreams:
         numbers = {stream.id: number for number, stream in _unfinished(lines).items()}
         with os_errors(path):
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NOFOLLOW, 0o600)
-            if used:
-                # A torn last line of an earlier writer must not swallow the first line of this one.
-                write_all(descriptor, b"\n")
-        record = self._open[key] = _Open(descriptor, numbers, max(used, default=-1) + 1)
+            try:
+                record = _Open(descriptor, numbers, max(used, default=-1) + 1)
+                if record.size:
+                    # A torn last line of an earlier writer must not swallow the first line of this one.
+                    record.write(b"\n")
+            except BaseException:
+                os.close(descriptor)
+                raise
+        self._open[key] = record
         return record
 
     def _write(self, key: SessionKey, record: _Open, line: Any) -> None:
         with os_errors(self._path_of(key)):
-            write_all(record.descriptor, encode_json(line).encode() + b"\n")
+            record.write(encode_json(line).encode() + b"\n")
 
     def _remove(self, key: SessionKey) -> None:
         record = self._open.pop(key, None)

@@ -1,8 +1,8 @@
 """A random machine that drives a store beside the memory store, and expects the same answers and the same errors.
 
-Every rule asks both stores the same thing. What differs by nature (hashes, salts, numbers of leases, what a store
-takes on disk) is left out of the comparison and checked by itself: the chain is recomputed, and a resume must give what
-a full replay gives.
+Every rule asks both stores the same thing, and after every rule the session that it touched is compared as a whole. What
+differs by nature (hashes, salts, numbers of leases, what a store takes on disk) is left out of the comparison and
+checked by itself: the chain is recomputed, and a resume must give what a full replay gives.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from unittest import TestCase
 
 import msgspec
@@ -25,7 +25,7 @@ from playhead.model.ids import SessionKey, session_key
 from playhead.model.snapshot import full
 from playhead.stores.base import Lease, Record, Store, TextFilter, TextRow, Tip
 from playhead.stores.memory import MemoryStore
-from playhead.testing.drafts import FIRST_AT, drafts, json_values, names, some_texts, started, texts
+from playhead.testing.drafts import FIRST_AT, draft, drafts, json_values, names, some_texts, started, texts
 from playhead.testing.replay import all_records, broken_links, replayed, resumed, snapshot_at
 
 KEYS = (
@@ -38,13 +38,17 @@ KEYS = (
 
 WORDS = ("deploy", "key", "reset", "grüße")
 
-_key = st.sampled_from(KEYS)
+# Mostly one session, so that its history grows long enough to be interesting.
+_key = st.sampled_from([KEYS[0]] * 6 + list(KEYS))
+_any_key = st.sampled_from(KEYS)
 _pick = st.integers(0, 2**16)
 """An index into whatever there is, modulo its length."""
+_seq = st.integers(-1, 40)
 _batch = st.lists(drafts(KINDS - {"session_started", "head_moved", "compaction"}), min_size=1, max_size=4)
 _facts = st.lists(drafts(FACT_KINDS - {"head_moved"}), min_size=1, max_size=2)
-_seq = st.integers(-1, 40)
 _text = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
+
+Change = Literal["nothing", "body", "kind", "twice", "more"]
 
 
 def store_machine(
@@ -98,9 +102,10 @@ class StoreMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.create(KEYS[0], [])
+        for key in (KEYS[1], KEYS[0]):
+            self.create(key, [draft(n=n) for n in range(1, 4)])
 
-    @rule(key=_key, batch=_batch | st.just([]))
+    @rule(key=_any_key, batch=_batch | st.just([]))
     def create(self, key: SessionKey, batch: list[Draft]) -> None:
         batch = [started(app=key.app, user=key.user), *self.renamed(batch)]
         if self.both(key, lambda store: store.create(key, batch)):
@@ -115,121 +120,125 @@ class StoreMachine(RuleBasedStateMachine):
         batch, expected = self.renamed(batch), self.seq(key) + off
         self.both(key, lambda store: store.append(key, batch, expected_seq=expected))
 
+    @rule(key=_key, batch=_batch, place=_pick)
+    def append_with_a_bad_one(self, key: SessionKey, batch: list[Draft], place: int) -> None:
+        batch = self.renamed(batch)
+        batch.insert(place % (len(batch) + 1), draft("note", id="bad", body={"name": float("nan")}))
+        self.append_at_end(key, batch)
+
+    @rule(
+        key=_key,
+        pick=_pick,
+        expected=_seq,
+        change=st.sampled_from(["nothing", "body", "kind", "twice", "more"]),
+        new=_facts,
+    )
+    def retry(self, key: SessionKey, pick: int, expected: int, change: Change, new: list[Draft]) -> None:
+        """Append again what is in the log: as it was, changed, or together with something new."""
+        written = self.written.get(key)
+        if written:
+            batch = list(written[pick % len(written)])
+            last = batch[-1]
+            if change == "body":
+                batch[-1] = msgspec.structs.replace(last, body={**last.body, "changed": pick})
+            elif change == "kind":
+                kind = "redacted" if last.kind == "session_changed" else "session_changed"
+                batch[-1] = msgspec.structs.replace(last, kind=kind, body={"events": [], **last.body}, parent=None)
+            elif change == "twice":
+                batch.append(last)
+            elif change == "more":
+                batch += self.renamed(new)
+            self.both(key, lambda store: store.append(key, batch, expected_seq=expected))
+
     @rule(key=_key, first=_pick, last=_pick, body=drafts({"compaction"}))
     def compact(self, key: SessionKey, first: int, last: int, body: Draft) -> None:
-        """A compaction that covers events that are there; ids that come later would change what an old snapshot saw."""
-        found = self.path_seqs(key)
-        if found:
-            ids = {event.seq: event.id for event in self.model.events(key)}
+        """Cover events that are there; ids that come later would change what an old snapshot saw."""
+        ids = {record.seq: record.id for record in self.records(key) if not record.is_fact}
+        if ids:
+            found = list(ids)
             ends = [ids[seq] for seq in sorted({found[first % len(found)], found[last % len(found)]})]
             covering = msgspec.structs.replace(body, body={**body.body, "from": ends[0], "to": ends[-1]})
             self.append_at_end(key, self.renamed([covering]))
 
-    @rule(key=_key, to=_pick, move=drafts({"head_moved"}), after=_batch | st.just([]))
-    def move_head(self, key: SessionKey, to: int, move: Draft, after: list[Draft]) -> None:
-        found = self.path_seqs(key)
-        if found:
-            move = msgspec.structs.replace(move, parent=found[to % len(found)])
-            self.append_at_end(key, self.renamed([move, *after]))
-
-    @rule(key=_key, to=st.integers(-1, 60), move=drafts({"head_moved"}))
-    def move_head_anywhere(self, key: SessionKey, to: int, move: Draft) -> None:
-        """Often to a fact, or beyond the end."""
-        self.append_at_end(key, self.renamed([msgspec.structs.replace(move, parent=to)]))
-
-    @rule(key=_key, batch=_batch, place=_pick)
-    def append_with_a_bad_one(self, key: SessionKey, batch: list[Draft], place: int) -> None:
-        batch = self.renamed(batch)
-        batch.insert(place % (len(batch) + 1), Draft(kind="note", body={"name": float("nan")}, id="bad", at=0.0))
-        self.append_at_end(key, batch)
-
-    @rule(key=_key, pick=_pick, expected=_seq, is_changed=st.booleans(), new=_facts | st.just([]))
-    def retry(self, key: SessionKey, pick: int, expected: int, is_changed: bool, new: list[Draft]) -> None:
-        """Append again what is in the log: as it was, with another body, or together with something new."""
-        written = self.written.get(key)
-        if written:
-            batch = list(written[pick % len(written)])
-            if is_changed:
-                batch[-1] = msgspec.structs.replace(batch[-1], body={**batch[-1].body, "changed": pick})
-            batch += self.renamed(new)
-            self.both(key, lambda store: store.append(key, batch, expected_seq=expected))
+    @rule(key=_key, before=_batch | st.just([]), to=_pick, move=drafts({"head_moved"}), after=_batch | st.just([]))
+    def move_head(self, key: SessionKey, before: list[Draft], to: int, move: Draft, after: list[Draft]) -> None:
+        """Anywhere in the log or in the batch itself, sometimes to a fact or beyond the end."""
+        move = msgspec.structs.replace(move, parent=1 + to % (self.seq(key) + len(before) + 3))
+        self.append_at_end(key, self.renamed([*before, move, *after]))
 
     # Leases.
 
     @rule(key=_key)
     def acquire(self, key: SessionKey) -> None:
-        before = len(self.leases.get(key, []))
         taken: list[Lease] = []
 
         def take(store: Store) -> bool:
-            taken.append(store.acquire(key, label="machine", at=FIRST_AT + before))
+            taken.append(store.acquire(key, label="" if key == KEYS[0] else "machine", at=FIRST_AT + self.seq(key)))
             return True
 
         if self.both(key, take):
             self.leases.setdefault(key, []).append((taken[0], taken[1]))
 
-    @rule(key=_key, pick=_pick)
-    def release(self, key: SessionKey, pick: int) -> None:
-        leases = self.leases.get(key)
-        if leases:
-            in_model, in_store = leases[-1 - pick % min(2, len(leases))]
-            self.model.release(in_model)
-            self.store.release(in_store)
-            self.touched = key
+    @rule(key=_key, is_current=st.booleans() | st.just(True))
+    def release(self, key: SessionKey, is_current: bool) -> None:
+        pair = self.lease(key, is_current=is_current)
+        if pair:
+            self.both(key, lambda store: store.release(pair[store is not self.model]))
 
-    @rule(key=_key, batch=_batch | _facts, pick=_pick)
-    def append_under_a_lease(self, key: SessionKey, batch: list[Draft], pick: int) -> None:
-        leases = self.leases.get(key)
-        if leases:
+    @rule(key=_key, batch=_batch | _facts, is_current=st.booleans() | st.just(True), expected=st.none() | _seq)
+    def append_under_a_lease(self, key: SessionKey, batch: list[Draft], is_current: bool, expected: int | None) -> None:
+        """Under the newest lease, or under one that was taken over; either may be released by now."""
+        pair = self.lease(key, is_current=is_current)
+        if pair:
             batch = self.renamed(batch)
-            in_model, in_store = leases[-1 - pick % min(2, len(leases))]
 
             def append(store: Store) -> list[Event]:
-                fence = in_model.fence if store is self.model else in_store.fence
-                return store.append(key, batch, expected_seq=None, fence=fence)
+                fence = pair[store is not self.model].fence
+                return store.append(key, batch, expected_seq=expected, fence=fence)
 
             if self.both(key, append):
                 self.written.setdefault(key, []).append(batch)
 
-    # Snapshots, and what else is saved beside a log.
+    # What is saved beside a log.
 
-    @rule(key=_key, is_full=st.booleans(), back=st.sampled_from([0, 0, 0, 1, 3]))
-    def snapshot(self, key: SessionKey, is_full: bool, back: int) -> None:
-        """At the head, as at a turn's end, or at an event before it."""
-        found = self.path_seqs(key)
+    @rule(key=_key, pick=_pick, is_at_head=st.booleans(), is_full=st.booleans())
+    def snapshot(self, key: SessionKey, pick: int, is_at_head: bool, is_full: bool) -> None:
+        """At the head, as at a turn's end, or at any event on a path."""
+        found = [record.seq for record in self.records(key) if not record.is_fact]
         if found:
-            head = self.model.tip(key).head
-            path = [event.seq for event in self.model.tail(key, head)[1]] or [head]
-            seq = path[-1 - min(back, len(path) - 1)]
+            seq = self.model.tip(key).head if is_at_head else found[pick % len(found)]
             saved = full(seq, replayed(self.model, key, seq)) if is_full else snapshot_at(self.model, key, seq)
             self.both(key, lambda store: store.save_snapshot(key, saved))
 
-    @rule(key=_key, seq=st.integers(41, 60))
-    def snapshot_beyond_the_end(self, key: SessionKey, seq: int) -> None:
-        seq += self.seq(key)
-        self.both(key, lambda store: store.save_snapshot(key, full(seq, {})))
-
     @rule(key=_key, seq=_seq, summary=some_texts().filter(str.isprintable))
-    def save_summary(self, key: SessionKey, seq: int, summary: str) -> None:
+    def save_summary_and_an_empty_snapshot(self, key: SessionKey, seq: int, summary: str) -> None:
+        """The snapshot only where there is no event that could have one."""
         self.both(key, lambda store: store.save_summary(key, max(seq, 0), summary))
+        if not any(record.seq == seq and not record.is_fact for record in self.records(key)):
+            self.both(key, lambda store: store.save_snapshot(key, full(seq, {})))
 
-    @rule(key=_key, id=names(), header=st.dictionaries(texts(), json_values(), max_size=2), chunks=st.lists(texts()))
-    def stream(self, key: SessionKey, id: str, header: dict[str, Any], chunks: list[str]) -> None:
-        id = f"{next(self.count)} {id}"
-        if self.both(key, lambda store: store.tip(key).seq):
+    @rule(
+        key=_key,
+        id=names(),
+        header=st.dictionaries(texts(), json_values(), max_size=2),
+        chunks=st.lists(st.tuples(st.sampled_from(["text", "reasoning"]), texts()), max_size=4),
+        ended=_pick,
+    )
+    def stream(
+        self, key: SessionKey, id: str, header: dict[str, Any], chunks: list[tuple[str, str]], ended: int
+    ) -> None:
+        """Begin and fill one; end one of all that are open, three times in four."""
+        if self.seq(key):
+            id = f"{next(self.count)} {id}"
 
             def write(store: Store) -> None:
                 store.streams.begin(key, id, header)
-                for chunk in chunks:
-                    store.streams.add(key, id, "text", chunk)
+                for part, text in chunks:
+                    store.streams.add(key, id, part, text)
 
             self.both(key, write)
-
-    @rule(key=_key, pick=_pick)
-    def end_stream(self, key: SessionKey, pick: int) -> None:
-        left = self.left(key)
-        if left:
-            self.both(key, lambda store: store.streams.end(key, left[pick % len(left)]))
+            left = [stream.id for stream in self.model.streams.left(key)]
+            self.both(key, lambda store: store.streams.end(key, left[ended % len(left)] if ended % 4 else "unknown"))
 
     @rule(key=_key, data=st.binary(max_size=30))
     def put_artifact(self, key: SessionKey, data: bytes) -> None:
@@ -237,24 +246,31 @@ class StoreMachine(RuleBasedStateMachine):
         if ref:
             self.both(key, lambda store: store.artifacts.get(key, ref.hash))
 
-    @rule(topic=st.sampled_from(["user", "User"]), name=names(), id=st.sampled_from("abcdefgh"), value=json_values())
+    @rule(
+        topic=st.sampled_from(["user", "User"]),
+        name=names() | texts(),
+        id=st.integers(0, 4).map(str),
+        value=json_values(),
+    )
     def put_note(self, topic: str, name: str, id: str, value: Any) -> None:
         self.both(None, lambda store: store.notes.put(topic, name, {"value": value}, id=id, at=FIRST_AT))
-        self.both(None, lambda store: store.notes.get(topic, name))
+        self.both(None, lambda store: list(store.notes.all(topic).items()))
 
-    @rule(key=_key, said=st.lists(_text, max_size=6), count=st.integers(0, 6))
+    @rule(key=_key, said=st.lists(_text, min_size=1, max_size=6), count=st.integers(0, 6))
     def index(self, key: SessionKey, said: list[str], count: int) -> None:
-        up_to = min(self.indexed_seq(key) + count, self.seq(key))
+        """Text of the events up to `count` after the last indexed one, and again of some before it."""
+        indexed = self.model.text.indexed_seq(key) if self.seq(key) else 0
+        up_to = min(indexed + count, self.seq(key))
         rows = [TextRow(seq=seq, text=text) for seq, text in enumerate(said, up_to - len(said) + 1) if seq > 0]
         self.both(key, lambda store: store.text.add(key, rows, up_to=up_to))
 
-    @rule(key=_key | st.none())
+    @rule(key=_any_key | st.none())
     def drop_index(self, key: SessionKey | None) -> None:
         self.both(key, lambda store: store.text.drop(key))
 
     # Removal, and coming back.
 
-    @rule(key=_key)
+    @rule(key=_any_key)
     def delete(self, key: SessionKey) -> None:
         self.both(key, lambda store: store.delete(key))
 
@@ -276,60 +292,48 @@ class StoreMachine(RuleBasedStateMachine):
         until=st.none() | _seq,
         limit=st.integers(-1, 20),
         kinds=st.none() | st.lists(st.sampled_from(["message", "note", "session_changed", "head_moved"])),
-        newest_first=st.booleans(),
+        positions=st.lists(st.tuples(st.integers(1, 12), st.integers(-1, 3)), max_size=4),
+        picks=st.lists(_pick, max_size=3),
+        others=st.lists(texts(), max_size=3),
     )
-    def read_events(
-        self, key: SessionKey, after: int, until: int | None, limit: int, kinds: list[str] | None, newest_first: bool
+    def read(
+        self,
+        key: SessionKey,
+        after: int,
+        until: int | None,
+        limit: int,
+        kinds: list[str] | None,
+        positions: list[tuple[int, int]],
+        picks: list[int],
+        others: list[str],
     ) -> None:
-        self.both(
-            key,
-            lambda store: store.events(
-                key, after=after, until=until, limit=limit, kinds=kinds, newest_first=newest_first
-            ),
-        )
-
-    @rule(key=_key, positions=st.lists(st.tuples(st.integers(1, 20), st.integers(0, 3)), max_size=4))
-    def read_positions(self, key: SessionKey, positions: list[tuple[int, int]]) -> None:
+        asked = {"after": after, "until": until, "limit": limit, "kinds": kinds}
         ranges = [[start, start + length] for start, length in positions]
-        self.both(key, lambda store: store.events_at(key, ranges))
-
-    @rule(key=_key, head=_seq, until=_seq)
-    def read_path(self, key: SessionKey, head: int, until: int) -> None:
-        """The path of any head, often of one on another branch."""
-        self.both(key, lambda store: store.tail(key, head))
-        self.both(key, lambda store: store.facts(key, until=until))
-
-    @rule(key=_key, picks=st.lists(_pick, max_size=3), others=st.lists(texts(), max_size=3))
-    def find_ids(self, key: SessionKey, picks: list[int], others: list[str]) -> None:
-        ids = [draft.id for batch in self.written.get(key, []) for draft in batch]
+        ids = [written.id for batch in self.written.get(key, []) for written in batch]
         wanted = [ids[pick % len(ids)] for pick in picks if ids] + others
+        self.both(key, lambda store: store.events(key, **asked))
+        self.both(key, lambda store: store.events(key, **asked, newest_first=True))
+        self.both(key, lambda store: store.events_at(key, ranges))
         self.both(key, lambda store: sorted(store.seq_of(key, wanted).items()))
 
     @rule(
-        app=st.none() | st.sampled_from(["default", "chat", "Chat"]),
-        user=st.none() | st.sampled_from(["default", "ada"]),
-        after=st.none() | _key,
-        limit=st.integers(-1, 5),
-    )
-    def list_sessions(self, app: str | None, user: str | None, after: SessionKey | None, limit: int) -> None:
-        self.both(
-            None,
-            lambda store: [
-                msgspec.structs.replace(row, size_bytes=None)
-                for row in store.sessions(app=app, user=user, after=after, limit=limit)
-            ],
-        )
-
-    @rule(
         words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3),
-        operator=st.sampled_from(["OR", "AND", "NOT"]),
-        keys=st.none() | st.lists(_key, max_size=2, unique=True),
+        operator=st.sampled_from(["OR", "OR", "AND", "NOT", ")"]),
+        keys=st.none() | st.lists(_any_key, max_size=2, unique=True),
+        agents=st.sampled_from([(), ("user", "coordinator")]),
         kinds=st.sampled_from([(), ("message",), ("note", "turn_started")]),
     )
-    def match(self, words: list[str], operator: str, keys: list[SessionKey] | None, kinds: tuple[str, ...]) -> None:
+    def match(
+        self,
+        words: list[str],
+        operator: str,
+        keys: list[SessionKey] | None,
+        agents: tuple[str, ...],
+        kinds: tuple[str, ...],
+    ) -> None:
         """Scores and the order of equal ones are each store's own; what is found is not."""
         expression = f" {operator} ".join(f'"{word}"' for word in words)
-        where = TextFilter(kinds=kinds)
+        where = TextFilter(agents=agents, kinds=kinds)
         self.both(
             None,
             lambda store: sorted(
@@ -337,23 +341,37 @@ class StoreMachine(RuleBasedStateMachine):
             ),
         )
 
+    @rule(
+        app=st.none() | st.sampled_from(["default", "chat", "Chat"]),
+        user=st.none() | st.sampled_from(["default", "ada"]),
+        after=st.none() | _any_key,
+        limit=st.integers(-1, 5),
+    )
+    def list_sessions(self, app: str | None, user: str | None, after: SessionKey | None, limit: int) -> None:
+        self.both(None, lambda store: _rows(store, app=app, user=user, after=after, limit=limit))
+
     @invariant()
     def the_touched_session_is_the_same_in_both(self) -> None:
         key = self.touched
-        if self.both(key, lambda store: _place(store.tip(key))) is None:
+        self.both(None, _rows)
+        tip = self.both(key, lambda store: _place(store.tip(key)))
+        if tip is None:
             return
+        some = next(self.count) % (tip[0] + 3)  # Moves through the log, and beyond its end.
         self.both(key, lambda store: [_content(record) for record in all_records(store, key)])
-        self.both(key, lambda store: store.facts(key))
+        self.both(key, lambda store: store.tail(key, tip[1]))
+        self.both(key, lambda store: store.tail(key, some))
+        self.both(key, lambda store: store.events(key, after=some - 1, limit=5))
+        self.both(key, lambda store: store.facts(key, until=some))
         self.both(key, lambda store: store.snapshot_seqs(key))
-        self.both(key, lambda store: store.tail(key, store.tip(key).head))
-        self.both(key, lambda store: store.holder(key) is None)
+        self.both(key, lambda store: _holder(store.holder(key)))
         self.both(key, lambda store: store.streams.left(key))
         self.both(key, lambda store: store.artifacts.hashes(key))
-        head = self.store.tip(key).head
+        self.both(key, lambda store: store.text.indexed_seq(key))
         broken = broken_links(self.store, key)
 
         assert broken == []
-        assert resumed(self.store, key, head) == replayed(self.store, key, head)
+        assert resumed(self.store, key, tip[1]) == replayed(self.store, key, tip[1])
 
     # How both are asked.
 
@@ -375,21 +393,19 @@ class StoreMachine(RuleBasedStateMachine):
         """Return the drafts with ids that no other draft has."""
         return [msgspec.structs.replace(draft, id=f"{next(self.count)} {draft.id}") for draft in batch]
 
+    def lease(self, key: SessionKey, *, is_current: bool) -> tuple[Lease, Lease] | None:
+        """Return the newest lease of a session that was given out, or the one before: as the model and the store gave it."""
+        leases = self.leases.get(key, [])
+        return leases[-1 if is_current or len(leases) == 1 else -2] if leases else None
+
     def seq(self, key: SessionKey) -> int:
+        """Return where the log ends, 0 where there is no session."""
         tip = _outcome(lambda store: store.tip(key), self.model)
         return tip.seq if isinstance(tip, Tip) else 0
 
-    def path_seqs(self, key: SessionKey) -> list[int]:
-        """Return the seqs of all events that lie on some path, [] where there is no session."""
-        if not self.seq(key):
-            return []
-        return [record.seq for record in all_records(self.model, key) if not record.is_fact]
-
-    def indexed_seq(self, key: SessionKey) -> int:
-        return self.model.text.indexed_seq(key) if self.seq(key) else 0
-
-    def left(self, key: SessionKey) -> list[str]:
-        return [stream.id for stream in self.model.streams.left(key)] if self.seq(key) else []
+    def records(self, key: SessionKey) -> list[Record]:
+        """Return the log, [] where there is no session."""
+        return all_records(self.model, key) if self.seq(key) else []
 
 
 def _outcome(ask: Callable[[Store], Any], store: Store) -> Any:
@@ -406,3 +422,12 @@ def _place(tip: Tip) -> tuple[int, int, float]:
 def _content(record: Record) -> Record:
     """Return a record without what is drawn anew for every store."""
     return msgspec.structs.replace(record, salt=None, hash=b"")
+
+
+def _rows(store: Store, **asked: Any) -> list[Any]:
+    return [msgspec.structs.replace(row, size_bytes=None) for row in store.sessions(**asked)]
+
+
+def _holder(holder: dict[str, Any] | None) -> list[Any] | None:
+    """Return what every store says of a holder in the same words."""
+    return None if holder is None else [holder.get(field) for field in ("pid", "since", "label")]

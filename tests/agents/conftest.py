@@ -45,7 +45,9 @@ def filled(sessions: Sessions) -> Sessions:
         with session.turn("Why does test_upload fail on CI?") as turn:
             call = turn.tool_call("run_tests", {"path": "tests/upload"})
             turn.tool_result(call, {"failed": 1, "output": "upload: connection reset by peer\n" * 40})
-            turn.say("The upload test times out. The proxy resets idle connections after 30 seconds.\n\nRaise the limit.")
+            turn.say(
+                "The upload test times out. The proxy resets idle connections after 30 seconds.\n\nRaise the limit."
+            )
         with session.turn("Did anybody see this before?") as turn:
             with turn.subagent("researcher", "Look for earlier timeouts.") as researcher:
                 researcher.say("The upload also timed out in March, for the same reason.")
@@ -82,10 +84,7 @@ class Answer:
     @property
     def tools(self) -> list[str]:
         return [
-            part["name"]
-            for event in self.events
-            for part in event.body.get("parts", ())
-            if part["type"] == "tool_call"
+            part["name"] for event in self.events for part in event.body.get("parts", ()) if part["type"] == "tool_call"
         ]
 
     @property

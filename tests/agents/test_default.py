@@ -2,15 +2,20 @@
 
 import asyncio
 import re
+import threading
 import time
+from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 
-from playhead import Session, Sessions
+from playhead import AsyncTurn, Found, Session, Sessions
 from playhead.agents.default import DefaultAgent, pieces
 from playhead.agents.passages import OWN_CALL, PASSAGES_MAX
+from playhead.agents.protocol import Request
 from playhead.agents.wording import HELP, PREFACE
 from playhead.model.ids import SessionKey
+from playhead.stores.base import Lease
 from tests.agents.conftest import ESCAPES, INSTRUCTIONS, ask, ungrounded
 
 
@@ -243,7 +248,9 @@ def test_other_people_s_sessions_are_neither_quoted_nor_listed_nor_read(filled: 
     with filled.create("secret-0001", user="bob").turn("The deploy key of Bob is under the mat.") as turn:
         turn.say("Noted.")
     here = filled.create("ada", user="ada")
-    answers = [ask(here, filled, prompt) for prompt in ("deploy key", "list my sessions", "show default/bob/secret-0001#3")]
+    answers = [
+        ask(here, filled, prompt) for prompt in ("deploy key", "list my sessions", "show default/bob/secret-0001#3")
+    ]
 
     assert "under the mat" not in "".join(answer.text for answer in answers)
     assert "secret-0001" not in answers[0].text + answers[1].text
@@ -262,9 +269,14 @@ def test_sessions_of_another_app_are_named_as_the_command_line_takes_them(sessio
 
 
 def test_one_turn_takes_one_lease(filled: Sessions, here: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken = []
+    taken: list[SessionKey] = []
     acquire = filled.store.acquire
-    monkeypatch.setattr(filled.store, "acquire", lambda key, **how: taken.append(key) or acquire(key, **how))
+
+    def counted(key: SessionKey, *, label: str = "", at: float) -> Lease:
+        taken.append(key)
+        return acquire(key, label=label, at=at)
+
+    monkeypatch.setattr(filled.store, "acquire", counted)
     ask(here, filled, "Where is the deploy key?")
 
     assert taken == [here.key]
@@ -293,18 +305,20 @@ def test_the_event_loop_runs_on_while_it_searches(
     filled: Sessions, here: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The search waits for the loop to beat: on the loop it would wait for ever."""
-    import threading
-
     has_beaten = threading.Event()
     search = Sessions.search
-    monkeypatch.setattr(Sessions, "search", lambda *a, **k: has_beaten.wait(30) and search(*a, **k))
+
+    def waiting(sessions: Sessions, query: str, **options: Any) -> Found:
+        assert has_beaten.wait(30)
+        return search(sessions, query, **options)
 
     class Beating(DefaultAgent):
-        async def answer(self, request, turn):  # type: ignore[no-untyped-def]
+        async def answer(self, request: Request, turn: AsyncTurn) -> AsyncGenerator[str]:
             asyncio.get_running_loop().call_later(0.05, has_beaten.set)
             async for piece in super().answer(request, turn):
                 yield piece
 
+    monkeypatch.setattr(Sessions, "search", waiting)
     answer = ask(here, filled, "Where is the deploy key?", Beating())
 
     assert answer.ids

@@ -16,6 +16,7 @@ from playhead.agents.intents import (
 from playhead.views.transcript import Entry, ToolUse
 
 FOUND = Before("deploy key", "search_sessions", ("a#3", "b#5", "b#9"), ("c#1",), more_count=4)
+NO_PASSAGES = "The last answer had no numbered passages. Say show SESSION#SEQ to read an event."
 READING = Before("the first one", "read_event", reading=("a#3", 4_000))
 
 
@@ -60,7 +61,7 @@ def test_a_prompt_by_itself(prompt: str, intent: Intent) -> None:
         ("what's in number two?", FOUND, Search("what's in number two?")),
         ("what's number two?", FOUND, ReadEvent("b#5")),
         ("0", FOUND, NothingThere("The last answer has no passage 0; it had 3.")),
-        ("one", READING, NothingThere("The last answer had no numbered passages. Say show SESSION#SEQ to read an event.")),
+        ("one", READING, NothingThere(NO_PASSAGES)),
         ("and on Windows?", FOUND, Search("deploy key and on Windows?")),
         ("what about staging", FOUND, Search("deploy key what about staging")),
         ("why?", FOUND, Search("deploy key why?")),

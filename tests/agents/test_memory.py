@@ -47,7 +47,9 @@ def test_a_long_hit_is_cut_says_how_long_it_is_and_how_to_read_on(filled: Sessio
     assert end - start <= HIT_CHARS_MAX
     assert chars == len(rows)
     assert place[4] == f"long-0001#{event.seq}"
-    assert [line[2:] for line in rest.splitlines()[1:-1] if line[2:]] == rows[end : end + READ_CHARS_DEFAULT].strip().split("\n")
+    assert [line[2:] for line in rest.splitlines()[1:-1] if line[2:]] == rows[
+        end : end + READ_CHARS_DEFAULT
+    ].strip().split("\n")
 
 
 def test_reading_on_gives_all_of_an_event_once(filled: Sessions) -> None:

@@ -115,10 +115,14 @@ def test_a_passage_is_exactly_what_is_stored_and_short(filled: Sessions) -> None
     assert found
     assert all(len(passage.text) <= PASSAGE_CHARS_MAX for passage in found)
     assert all(passage.text.split("\n")[0].strip() in stored[passage.id] for passage in found)
-    assert [passage.is_cut_after for passage in found if passage.tool == "run_tests" and "reset" in passage.text] == [True]
+    assert [passage.is_cut_after for passage in found if passage.tool == "run_tests" and "reset" in passage.text] == [
+        True
+    ]
 
 
-@pytest.mark.parametrize("query", ["", "\0", '"unbalanced', "agent:coordinator", "is:error", "-staging", "* : (", "\ud800"])
+@pytest.mark.parametrize(
+    "query", ["", "\0", '"unbalanced', "agent:coordinator", "is:error", "-staging", "* : (", "\ud800"]
+)
 def test_nothing_that_can_be_asked_is_an_error(filled: Sessions, query: str) -> None:
     found = find_passages(filled, query)
 

@@ -1,4 +1,4 @@
-"""Whoever runs an agent sees its answer piece by piece, each recorded before it is shown; stopping it keeps the rest."""
+"""Whoever runs an agent sees its answer piece by piece, each recorded before it is shown, and stopping loses none."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -9,7 +9,8 @@ import pytest
 
 from playhead import AsyncSession, AsyncSessions, AsyncTurn, Event, SessionBusy, Sessions, open_async
 from playhead.agents.default import DefaultAgent
-from playhead.agents.protocol import PIECES_MAX, Agent, Request, answered, as_agent
+from playhead.agents.protocol import PIECES_MAX, Agent, Request, answered, as_agent, for_blocking
+from playhead.model.parts import text_of
 from tests.agents.conftest import ask
 
 WAIT_S = 30
@@ -80,9 +81,10 @@ def test_nothing_is_shown_before_it_is_recorded(tmp_path: Path, agent: Agent) ->
         def on_text(text: str) -> None:
             seen.append(text)
             store = session._session._store
-            streaming = [chunk for left in store.streams.left(session.key) for _, chunk in left.chunks]
-            stored = [str(event.body) for event in store.events(session.key)]
-            if not any(text.strip() in one for one in [*streaming, *stored]):
+            recorded = "".join(chunk for left in store.streams.left(session.key) for _, chunk in left.chunks)
+            for event in store.events(session.key, kinds=["message"]):
+                recorded += text_of(event.body["parts"])
+            if text not in recorded:
                 missing.append(text)
 
         await answered(agent, sessions, session, "help", on_text=on_text)
@@ -248,8 +250,6 @@ def test_a_blocking_program_gets_the_same_and_its_turn_is_still_its_own_to_end(s
 
 
 def test_a_blocking_program_that_stops_listening_stops_the_agent(sessions: Sessions) -> None:
-    from playhead.agents.protocol import for_blocking
-
     session = sessions.create("here")
 
     async def first(pieces: AsyncGenerator[str]) -> str:

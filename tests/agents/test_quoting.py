@@ -58,7 +58,9 @@ def test_a_reference_leads_back_to_its_event(key: SessionKey, name: str) -> None
     assert place(f"{key.id}#7", app=key.app, user=key.user) == (key, 7)
 
 
-@pytest.mark.parametrize("name", ["", "#", "#7", "upload", "upload#", "upload#x", "upload#-1", "upload#٣", "u#" + "1" * 19])
+@pytest.mark.parametrize(
+    "name", ["", "#", "#7", "upload", "upload#", "upload#x", "upload#-1", "upload#٣", "u#" + "1" * 19]
+)
 def test_what_names_no_event_is_refused(name: str) -> None:
     with pytest.raises(InvalidName):
         place(name)

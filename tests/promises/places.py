@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -41,16 +40,12 @@ class Place:
     def store(self, *, durability: Durability = "process", vfs: str | None = None) -> Store:
         return open_store(self.url, durability=durability, vfs=vfs)
 
-    def integrity(self, id: str) -> str:
-        """Return `ok`, or what SQLite finds wrong with the file of a session."""
-        return self.look(id, lambda db: str(db.pragma("integrity_check")))
-
-    def look(self, id: str, at: Callable[[apsw.Connection], str]) -> str:
-        """Return what is read from a session's file, through the one SQLite library of this process."""
-        db = apsw.Connection(str(self.database(id)), flags=apsw.SQLITE_OPEN_READWRITE)
+    def integrity(self, id: str, *, vfs: str | None = None) -> str:
+        """Return `ok`, or what SQLite finds wrong with the file of a session, through this process's one SQLite."""
+        db = apsw.Connection(str(self.database(id)), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
         try:
             db.set_busy_timeout(10_000)
-            return at(db)
+            return str(db.pragma("integrity_check"))
         finally:
             db.close()
 

@@ -129,3 +129,12 @@ def test_base64_and_signatures_are_never_found(sessions: Sessions) -> None:
 
     assert sessions.search("aGVsbG93b3JsZA").hits == []
     assert sessions.search("sigsigsig").hits == []
+
+
+@pytest.mark.parametrize("mode", ["auto", "semantic", "hybrid"])
+def test_without_vectors_every_mode_falls_back_to_the_full_text_and_says_so(filled: Sessions, mode: str) -> None:
+    """K18."""
+    found = filled.search("upload", mode=mode)
+
+    assert found.mode == "fts"
+    assert places(found) == places(filled.search("upload", mode="fts"))

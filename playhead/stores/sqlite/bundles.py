@@ -71,7 +71,7 @@ class BundleStore:
 
     def __init__(self, folder: Path, *, durability: Durability = "process", vfs: str | None = None) -> None:
         self._folder = folder.absolute()
-        make_private_directory(self._folder)
+        make_private_directory(self._folder, durable=durability == "power")
         self.url = f"bundles:{self._folder}"
         self.durability: Durability = durability
         self._vfs = vfs

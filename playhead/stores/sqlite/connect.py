@@ -25,7 +25,7 @@ from playhead.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from playhead.stores.files import os_errors, place_file
+from playhead.stores.files import NO_SPACE, os_errors, place_file
 from playhead.stores.migrate import latest_version, migrate
 from playhead.stores.named_queries import named_queries, read_sql
 from playhead.stores.oslock import making
@@ -56,7 +56,9 @@ class Database:
         self.path = path
         self.lock = threading.RLock()
         self._queries = named_queries(PACKAGE)
+        self._insert = connection.cursor().execute
         self._connection: apsw.Connection | None = connection
+        self._errors = translated(path, connection)
         self._inode = _inode(path)
 
     @classmethod
@@ -122,7 +124,7 @@ class Database:
 
         refused: where set, a value that the query cannot take raises `ValueError` with this text.
         """
-        with self.lock, translated(self.path):
+        with self.lock, self._errors:
             try:
                 return self.connection.execute(self._queries[name], bindings).fetchall()
             except apsw.SQLError as error:
@@ -132,7 +134,7 @@ class Database:
 
     def query_many(self, name: str, bindings: Sequence[Mapping[str, Any] | tuple[Any, ...]]) -> None:
         """Run a named statement once for each of `bindings`."""
-        with self.lock, translated(self.path):
+        with self.lock, self._errors:
             self.connection.executemany(self._queries[name], bindings)
 
     def row(self, name: str, bindings: Mapping[str, Any] | None = None) -> Row | None:
@@ -141,19 +143,19 @@ class Database:
         return rows[0] if rows else None
 
     def try_insert(self, name: str, bindings: tuple[Any, ...]) -> bool:
-        """Run a named insert as its own transaction; return False where it added nothing or met a taken key.
+        """Run a named insert as its own transaction; return False where a constraint refused it.
 
-        The caller holds `lock`. This is the hot path of every append: no context managers.
+        The caller holds `lock`. This is the hot path of every append: no context managers, and one cursor for all.
         """
-        connection = self.connection
+        self.need_open()
         try:
-            connection.execute(self._queries[name], bindings)
+            self._insert(self._queries[name], bindings)
         except apsw.ConstraintError:
             return False
         except apsw.Error as error:
-            raise _translation(error, self.path) from error
+            raise self._errors.meaning(error) from error
         self._need_in_place()
-        return connection.changes() == 1
+        return True
 
     @contextlib.contextmanager
     def write(self, *, through_power_loss: bool = False) -> Iterator[None]:
@@ -161,7 +163,7 @@ class Database:
 
         `through_power_loss` makes this commit wait for the disk, so that it survives a loss of power.
         """
-        with self.lock, translated(self.path):
+        with self.lock, self._errors:
             connection = self.connection
             if through_power_loss:
                 connection.execute("PRAGMA synchronous=FULL")
@@ -182,7 +184,7 @@ class Database:
     @contextlib.contextmanager
     def read(self) -> Iterator[None]:
         """A read transaction: every query in the block sees the same state of the file."""
-        with self.lock, translated(self.path):
+        with self.lock, self._errors:
             connection = self.connection
             if connection.in_transaction:
                 yield
@@ -196,7 +198,7 @@ class Database:
 
     def run_script(self, file: str) -> None:
         """Run a `.sql` file of this package."""
-        with self.lock, translated(self.path):
+        with self.lock, self._errors:
             self.connection.execute(read_sql(PACKAGE, file))
 
     def close(self) -> None:
@@ -211,7 +213,7 @@ class Database:
         self.connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
 
     def _check_header(self, *, read_only: bool) -> None:
-        with translated(self.path):
+        with self._errors:
             application = self.connection.pragma("application_id")
             version = self.connection.pragma("user_version")
         if application != APPLICATION_ID:
@@ -221,7 +223,7 @@ class Database:
         migrate(self.path, PACKAGE, found=int(version), apply=self._apply)
 
     def _configure(self) -> None:
-        with translated(self.path):
+        with self._errors:
             self.connection.execute("PRAGMA synchronous=NORMAL")
             self.connection.execute(f"PRAGMA journal_size_limit={WAL_BYTES_KEPT}")
             if self.connection.pragma("journal_mode") != "wal":
@@ -282,8 +284,9 @@ def _empty_image(*, is_shared: bool) -> bytes:
 class translated:
     """Translate the driver's errors into Playhead's, at the store's edge. A class: a generator costs twice as much."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, connection: apsw.Connection | None = None) -> None:
         self._path = path
+        self._connection = connection
 
     def __enter__(self) -> None:
         return None
@@ -292,26 +295,30 @@ class translated:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if isinstance(error, apsw.Error):
-            meant = _translation(error, self._path)
+            meant = self.meaning(error)
             if meant is not error:
                 raise meant from error
 
+    def meaning(self, error: apsw.Error) -> Exception:
+        """Return the error that a caller of the store should see; the driver's own where it can only be our mistake."""
+        path = self._path
+        if isinstance(error, apsw.FullError) or (isinstance(error, apsw.IOError) and self._has_no_space()):
+            return StoreFull(f"{path}: no space left; nothing was written, free some and retry")
+        if isinstance(error, apsw.BusyError | apsw.LockedError):
+            return StoreUnavailable(f"{path} stayed locked for {BUSY_TIMEOUT_MS / 1000:g} s; retry")
+        if isinstance(error, apsw.NotADBError):
+            return NotAStore(f"{path} is not an SQLite file")
+        if isinstance(error, apsw.CorruptError):
+            return StoreDamaged(f"{path} is damaged: {error}")
+        if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
+            return StoreReadOnly(f"{path} cannot be written: {error}")
+        if isinstance(error, apsw.CantOpenError | apsw.IOError):
+            return StoreUnavailable(f"{path} cannot be opened, read or written: {error}")
+        return error
 
-def _translation(error: apsw.Error, path: str) -> Exception:
-    """Return the error that a caller of the store should see; the driver's own where it can only be our mistake."""
-    if isinstance(error, apsw.FullError):
-        return StoreFull(f"{path}: no space left; nothing was written, free some and retry")
-    if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return StoreUnavailable(f"{path} stayed locked for {BUSY_TIMEOUT_MS / 1000:g} s; retry")
-    if isinstance(error, apsw.NotADBError):
-        return NotAStore(f"{path} is not an SQLite file")
-    if isinstance(error, apsw.CorruptError):
-        return StoreDamaged(f"{path} is damaged: {error}")
-    if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
-        return StoreReadOnly(f"{path} cannot be written: {error}")
-    if isinstance(error, apsw.CantOpenError | apsw.IOError):
-        return StoreUnavailable(f"{path} cannot be opened or read: {error}")
-    return error
+    def _has_no_space(self) -> bool:
+        """Return True where the system said so: SQLite calls a quota or a limit on file sizes an I/O error."""
+        return self._connection is not None and self._connection.system_errno in NO_SPACE
 
 
 def _inode(path: str) -> int:

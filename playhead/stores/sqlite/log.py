@@ -113,13 +113,13 @@ class SqliteLog:
             self.require(key)  # A session that is not there is the more useful thing to say.
             raise
         if len(rows) == 1:
-            event = self._append_one(key, *rows[0], expected_seq=expected_seq, fence=fence)
+            event = self._append_one(key, *rows[0], expected_seq, fence)
             if event is not None:
                 return [event]
         return self._append_looking(key, rows, expected_seq=expected_seq, fence=fence)
 
     def _append_one(
-        self, key: SessionKey, draft: Draft, body: str, *, expected_seq: int | None, fence: int | None
+        self, key: SessionKey, draft: Draft, body: str, expected_seq: int | None, fence: int | None
     ) -> Event | None:
         """Append in one statement, without looking first; None where that is not enough."""
         if draft.kind == "head_moved" or (self.durability == "power" and draft.kind == "turn_ended"):

@@ -22,13 +22,15 @@ ORDER BY row DESC LIMIT 1;
 
 -- name: append_one
 -- One statement, one commit: it adds the event only where the log still ends with the row and hash that the caller
--- knows, and the lease allows it. A row that is taken fails on the primary key. No row added means: look closer.
+-- knows, and the lease allows it. Else it fails: on a row that is taken, or on a hash that is null. Look closer then.
+-- VALUES, since INSERT ... SELECT that reads its own table goes through a temporary one: 1.4 us.
 -- ?13 and ?14: row and hash of the event before. ?15: session number. ?16: fence, or null.
 INSERT INTO events (row, parent, id, at, kind, agent, turn, scope, body, salt, hash, fact)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12
-WHERE (SELECT hash FROM events WHERE row = ?13) = ?14
-  AND EXISTS (SELECT 1 FROM sessions WHERE number = ?15
-    AND ((?16 IS NULL AND holder IS NULL) OR (fence = ?16 AND holder IS NOT NULL)));
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
+  CASE WHEN (SELECT hash FROM events WHERE row = ?13) = ?14
+    AND EXISTS (SELECT 1 FROM sessions WHERE number = ?15
+      AND ((?16 IS NULL AND holder IS NULL) OR (fence = ?16 AND holder IS NOT NULL)))
+  THEN ?11 END, ?12);
 
 -- name: insert_event
 INSERT INTO events (row, parent, id, at, kind, agent, turn, scope, body, salt, hash, fact)
