@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from playhead import AsyncSession, AsyncSessions, EventConflict, SessionBusy, Sessions, StoreClosed, open_async
+from playhead import AsyncSession, AsyncSessions, EventConflict, SessionBusy, Sessions, open_async
 from playhead.aio import AsyncJob, AsyncSpeaker, AsyncSubAgent, AsyncTurn, AsyncView, lent
+from playhead.errors import StoreClosed
 from playhead.features.reading import View
 from playhead.model.event import Draft
 from playhead.session import Session, open as open_sessions
@@ -51,11 +52,9 @@ def play(url: str, scene: Scene) -> None:
     asyncio.run(run())
 
 
-@pytest.fixture(
-    params=["memory:", "sqlite:{0}/sessions.db", "bundles:{0}/sessions"], ids=["memory", "sqlite", "bundles"]
-)
+@pytest.fixture(params=list(URLS))
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return str(request.param).format(tmp_path)
+    return URLS[request.param].format(tmp_path)
 
 
 @pytest.fixture
@@ -72,7 +71,7 @@ def names(kind: type) -> set[str]:
 
 def slots(kind: type) -> set[str]:
     """Return the public attributes that a class sets on itself as it is made."""
-    source = "".join(inspect.getsource(vars(one)["__init__"]) for one in kind.__mro__ if "__init__" in vars(one))
+    source = "".join(inspect.getsource(vars(one)["__init__"]) for one in kind.__mro__[:-1] if "__init__" in vars(one))
     found = {word.split(" ")[0].split(":")[0] for word in source.split("self.")[1:]}
     return {name for name in found if name.isidentifier() and not name.startswith("_")}
 

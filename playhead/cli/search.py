@@ -97,6 +97,8 @@ def run(
     else:
         _print_hits(here.terminal, hits, now, has_context=context > 0)
         here.terminal.note(f"{len(hits)} hit{'' if len(hits) == 1 else 's'} in {found.session_count} sessions.")
+    if mode in ("semantic", "hybrid") and found.mode == "fts":
+        here.terminal.note("There are no vectors here: this was searched by words.")
     for id, problem in found.problems.items():
         here.terminal.note(f"{id} was not searched to its end: {problem}")
     return 1 if fail_empty and not hits else 0

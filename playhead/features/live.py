@@ -107,7 +107,7 @@ class Live:
     ) -> Draft:
         """Return a draft with an id and a time, where none are given."""
         now = self.clock() if at is None else at
-        return Draft(kind, body, id or self.new_id(now), now, agent, turn, scope, parent)
+        return Draft(kind, body, id or time_ordered_id(now, self.entropy(6)), now, agent, turn, scope, parent)
 
     def new_id(self, now: float | None = None) -> str:
         return time_ordered_id(self.clock() if now is None else now, self.entropy(6))

@@ -35,7 +35,7 @@ from playhead.model import path as paths
 from playhead.model.body import names_in, objects_in, parts_in, text_in, token_count
 from playhead.model.event import SHARED_SCOPES, Event, begins_turn, is_fact
 from playhead.model.ids import run_of, without_runs
-from playhead.model.parts import call_id, text_of
+from playhead.model.parts import call_id, content_of
 from playhead.model.path import Ranges
 from playhead.model.snapshot import Slots, copied
 from playhead.views.reply import reply_key
@@ -77,7 +77,8 @@ class Fold:
         if is_fact(event.kind, event.body):
             return
         paths.extend(self.slots.setdefault("path", []), event.seq)
-        self._count_turn(event)
+        if event.turn is not None:
+            self._count_turn(event)
         if event.agent is not None:
             self._note_agent(event.agent)
         handler = _HANDLERS.get(event.kind)
@@ -137,25 +138,25 @@ class Fold:
     # One method per kind that moves a slot.
 
     def _count_turn(self, event: Event) -> None:
-        count, last, _, _ = turns = self.slots.get("turns", [0, None, 0, 0])
-        if begins_turn(event, last):
-            turns = [count + 1, event.turn, event.seq, 0]
+        turns = self.slots.get("turns", [0, None, 0, 0])
+        if begins_turn(event, turns[1]):
+            turns = self.slots["turns"] = [turns[0] + 1, event.turn, event.seq, 0]
             self.slots.pop("replies", None)
-        if event.turn is None or event.turn != turns[1]:
+        if event.turn != turns[1]:
             return
         if event.kind == "turn_started":
-            turns = [*turns[:3], 1]
+            self.slots["turns"] = [*turns[:3], 1]
         elif event.kind == "turn_ended":
-            turns = [*turns[:3], 0]
+            self.slots["turns"] = [*turns[:3], 0]
             self.slots.pop("replies", None)
-        self.slots["turns"] = turns
 
     def _note_agent(self, label: str) -> None:
         name = without_runs(label)
         agents: list[str] = self.slots.get("agents", [])
         if name not in agents:
             self.slots["agents"] = [*agents, name]
-        self._note_run(label)
+        if name != label:
+            self._note_run(label)
 
     def _note_run(self, label: str) -> None:
         run = run_of(label)
@@ -165,18 +166,23 @@ class Fold:
 
     def _message(self, event: Event, seq_of: Mapping[str, int]) -> None:
         scope = event.scope or ""
-        parts = parts_in(event.body)
-        if event.body.get("role") == "system" and not event.body.get("injected"):
+        role, parts = event.body.get("role"), parts_in(event.body)
+        if role == "system" and not event.body.get("injected"):
             self._note_system(event.seq, scope)
         paths.extend(self.slots.setdefault(f"conv:{scope}", []), event.seq)
-        calls = [part for part in parts if part.get("type") == "tool_call"]
-        for part in calls:
-            if (id := call_id(part)) is not None:
-                self.slots[_scoped("call", scope, id)] = event.seq
+        call_count, answered = 0, []
         for part in parts:
-            if part.get("type") == "tool_call_response" and (id := call_id(part)) is not None:
+            kind = part.get("type")
+            if kind == "tool_call":
+                call_count += 1
+                if (id := call_id(part)) is not None:
+                    self.slots[_scoped("call", scope, id)] = event.seq
+            elif kind == "tool_call_response":
+                answered.append(call_id(part))
+        for id in answered:
+            if id is not None:
                 self.slots.pop(_scoped("call", scope, id), None)
-        self._count_message(event, parts, call_count=len(calls))
+        self._count_message(event, role, parts, call_count=call_count)
 
     def _note_system(self, seq: int, scope: str) -> None:
         slot = f"sys:{scope}"
@@ -186,8 +192,8 @@ class Fold:
         else:
             self.slots[slot] = [leading, seq]
 
-    def _count_message(self, event: Event, parts: list[dict[str, Any]], *, call_count: int) -> None:
-        role, is_main = event.body.get("role"), event.scope is None
+    def _count_message(self, event: Event, role: Any, parts: list[dict[str, Any]], *, call_count: int) -> None:
+        is_main = event.scope is None
         users, agents, calls, tokens_in, tokens_out = self.slots.get("counts", [0, 0, 0, 0, 0])
         is_user = role == "user" and not event.body.get("injected") and not _only_responses(parts)
         is_first, more_in, more_out = self._count_reply(event)
@@ -206,10 +212,10 @@ class Fold:
 
         A reply in pieces repeats its usage, growing, on each of them: what the last pieces said is not added again.
         """
-        tokens_in, tokens_out = (
-            token_count(event.body, "input_tokens") or 0,
-            token_count(event.body, "output_tokens") or 0,
-        )
+        tokens_in = tokens_out = 0
+        if "usage" in event.body:
+            tokens_in = token_count(event.body, "input_tokens") or 0
+            tokens_out = token_count(event.body, "output_tokens") or 0
         key = reply_key(event)
         if key is None:
             return True, tokens_in, tokens_out
@@ -223,7 +229,7 @@ class Fold:
         return last != reply, tokens_in - seen_in, tokens_out - seen_out
 
     def _note_said(self, seq: int, parts: list[dict[str, Any]], *, is_user: bool) -> None:
-        if not text_of(parts).strip():
+        if not any(content_of(part).strip() for part in parts if part.get("type") == "text"):
             return
         first, last_user, last_agent = self.slots.get("said", [0, 0, 0])
         self.slots["said"] = [first or seq, seq, last_agent] if is_user else [first, last_user, seq]

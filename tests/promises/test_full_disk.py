@@ -1,4 +1,4 @@
-"""Promises 1 and 2 on a full disk: `StoreFull`, nothing half-written, and the same session goes on once there is room."""
+"""Promises 1 and 2 on a full disk: `StoreFull`, nothing half-written, and the session goes on once there is room."""
 
 from __future__ import annotations
 
