@@ -27,7 +27,8 @@ OWN_CALL = "playhead-built-in-"
 """How ids of the built-in agent's own tool calls begin, so that its copies of others' words are never quoted again."""
 
 HITS_MAX = 64
-"""So many hits are weighed for one answer."""
+"""So many hits are weighed for one answer; more, up to `HITS_WIDENED_MAX`, where these hold too little to quote."""
+HITS_WIDENED_MAX = 1_000
 PASSAGES_MAX = 5
 PASSAGE_CHARS_MAX = 360
 OF_ONE_SESSION_MAX = 2
@@ -98,12 +99,15 @@ def find_passages(
     back, a question less than a statement, an abandoned branch less than the current path. Passages that say the same
     are shown once.
     """
-    found = sessions.search(query, app=app, user=user, k=HITS_MAX + len(without))
-    # Only what marks words is of interest here, and no date does.
-    asked = parse(query, now=datetime.fromtimestamp(0, UTC))
-    hits = [hit for hit in found.hits if turn is None or hit.turn != turn]
-    candidates = [one for rank, hit in enumerate(hits) if (one := _candidate(sessions, hit, asked, rank)) is not None]
-    fresh = [one for one in _distinct(_ranked(candidates), asked=_words(query)) if one.id not in without]
+    hit_count = HITS_MAX + len(without)
+    while True:
+        found = sessions.search(query, app=app, user=user, k=hit_count)
+        told = [hit for hit in found.hits if turn is None or hit.turn != turn]
+        fresh = [one for one in _quotable(sessions, told, query) if one.id not in without]
+        if len(fresh) >= count or len(found.hits) < hit_count or hit_count >= HITS_WIDENED_MAX:
+            break
+        # Earlier questions of this kind, and the answers to them, match best and are no answers.
+        hit_count = min(hit_count * 4, HITS_WIDENED_MAX)
     chosen = _chosen(fresh, count)
     titles = {key: _title(sessions, key) for key in {one.key for one in chosen}}
     return Passages(
@@ -114,15 +118,24 @@ def find_passages(
     )
 
 
+def _quotable(sessions: Sessions, hits: Sequence[Hit], query: str) -> list[_Candidate]:
+    """Return what is worth quoting of the hits, best first, each thing once."""
+    # Only what marks words is of interest here, and no date does.
+    asked = parse(query, now=datetime.fromtimestamp(0, UTC))
+    candidates = [one for hit in hits if (one := _candidate(sessions, hit, asked)) is not None]
+    # What only repeats the question would be the best of them all.
+    telling = [one for one in candidates if not _words(one.said) <= _words(query)]
+    return _distinct(_ranked(telling))
+
+
 class _Candidate(NamedTuple):
     """A hit with its event and what could be quoted of it.
 
-    rank: its place among the hits, from 0. text: what it is quoted from. weight: by who said it, and how. covers: which
-    of the things that were asked for (by number) the quote holds.
+    text: what it is quoted from. weight: by who said it, and how. covers: which of the things that were asked for (by
+    number) the quote holds.
     """
 
     hit: Hit
-    rank: int
     event: Event
     text: str
     stretch: Stretch
@@ -142,7 +155,7 @@ class _Candidate(NamedTuple):
         return self.text[self.stretch.start : self.stretch.end]
 
 
-def _candidate(sessions: Sessions, hit: Hit, asked: Query, rank: int) -> _Candidate | None:
+def _candidate(sessions: Sessions, hit: Hit, asked: Query) -> _Candidate | None:
     """Return what could be quoted of a hit; None where it is no one's words, or a copy that the built-in agent made."""
     key = SessionKey(hit.app, hit.user, hit.session)
     try:
@@ -161,7 +174,7 @@ def _candidate(sessions: Sessions, hit: Hit, asked: Query, rank: int) -> _Candid
         weight *= ABANDONED_WEIGHT
     is_held = (bool(highlight(said, Query(terms=(term,)), len(said)).marks) for term in _wanted(asked))
     covers = frozenset(number for number, held in enumerate(is_held) if held)
-    return _Candidate(hit, rank, event, text, stretch, weight, covers)
+    return _Candidate(hit, event, text, stretch, weight, covers)
 
 
 def _wanted(asked: Query) -> list[Term]:
@@ -180,12 +193,14 @@ def _ranked(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     worth = {number: math.log(1 + len(candidates) / count) for number, count in holders.items()}
     whole = sum(worth.values())
 
-    def weight(one: _Candidate) -> float:
+    def weight(place: int, one: _Candidate) -> float:
         share = sum(worth[number] for number in one.covers) / whole if whole else 1.0
-        return one.weight * share / (1 + one.rank / HITS_MAX)
+        return one.weight * share / (1 + place / HITS_MAX)
 
-    ranked = sorted(candidates, key=weight, reverse=True)
-    return [one for one in ranked if weight(one) >= weight(ranked[0]) * SHARE_MIN]
+    weighed = [(weight(place, one), one) for place, one in enumerate(candidates)]
+    best = max((weight for weight, _ in weighed), default=0.0)
+    ranked = sorted(weighed, key=lambda one: -one[0])
+    return [one for weight, one in ranked if weight >= best * SHARE_MIN]
 
 
 def _telling(event: Event, asked: Query) -> tuple[str, Stretch, float]:
@@ -218,12 +233,12 @@ def _is_own_tool(event: Event) -> bool:
     return any((call_id(part) or "").startswith(OWN_CALL) for part in parts_in(event.body))
 
 
-def _distinct(candidates: Iterable[_Candidate], *, asked: frozenset[str]) -> list[_Candidate]:
-    """Leave out what a better passage says already, and what says nothing beyond the question."""
+def _distinct(candidates: Iterable[_Candidate]) -> list[_Candidate]:
+    """Leave out what a better passage says already."""
     kept: list[tuple[_Candidate, frozenset[str]]] = []
     for one in candidates:
         words = _words(one.said)
-        if not words <= asked and not any(_are_alike(words, other) for _, other in kept):
+        if not any(_are_alike(words, other) for _, other in kept):
             kept.append((one, words))
     return [one for one, _ in kept]
 

@@ -1,7 +1,7 @@
 """A random machine that drives a store beside the memory store, and expects the same answers and the same errors.
 
-Every rule asks both stores the same thing, and after every rule the session that it touched is compared as a whole. What
-differs by nature (hashes, salts, numbers of leases, what a store takes on disk) is left out of the comparison and
+Every rule asks both stores the same thing, and after every rule the session that it touched is compared as a whole.
+What differs by nature (hashes, salts, numbers of leases, what a store takes on disk) is left out of the comparison and
 checked by itself: the chain is recomputed, and a resume must give what a full replay gives.
 """
 
@@ -307,7 +307,7 @@ class StoreMachine(RuleBasedStateMachine):
         picks: list[int],
         others: list[str],
     ) -> None:
-        asked = {"after": after, "until": until, "limit": limit, "kinds": kinds}
+        asked: Any = {"after": after, "until": until, "limit": limit, "kinds": kinds}
         ranges = [[start, start + length] for start, length in positions]
         ids = [written.id for batch in self.written.get(key, []) for written in batch]
         wanted = [ids[pick % len(ids)] for pick in picks if ids] + others
@@ -394,7 +394,7 @@ class StoreMachine(RuleBasedStateMachine):
         return [msgspec.structs.replace(draft, id=f"{next(self.count)} {draft.id}") for draft in batch]
 
     def lease(self, key: SessionKey, *, is_current: bool) -> tuple[Lease, Lease] | None:
-        """Return the newest lease of a session that was given out, or the one before: as the model and the store gave it."""
+        """Return the newest lease of a session, or the one before it, as the model and as the store gave it."""
         leases = self.leases.get(key, [])
         return leases[-1 if is_current or len(leases) == 1 else -2] if leases else None
 

@@ -74,6 +74,21 @@ def test_its_own_prompt_and_its_own_earlier_answers_are_never_quoted(filled: Ses
     assert elsewhere.ids == first.ids
 
 
+def test_asking_the_same_many_times_does_not_bury_the_answer(filled: Sessions, here: Session) -> None:
+    question = "Is the deploy key in the vault called ravens?"
+    first = ask(here, filled, question)
+    with filled.create("chatter-0001") as chatter:
+        for _ in range(40):
+            with chatter.turn(question) as turn:
+                call = turn.tool_call("search_sessions", {"query": question}, id=f"{OWN_CALL}{turn.turn_id}")
+                turn.tool_result(call, {"passages": [{"text": question}]})
+                turn.say(question)
+    again = ask(here, filled, question)
+
+    assert first.ids
+    assert again.ids == first.ids
+
+
 def test_what_was_said_earlier_in_the_same_session_is_quoted_and_marked(filled: Sessions, here: Session) -> None:
     ask(here, filled, "Remember that the oven of the kitchen is called Vesuvius.")
     answer = ask(here, filled, "What is the oven called?")

@@ -176,6 +176,17 @@ def test_summaries_of_neighbouring_stretches_stand_side_by_side_in_order() -> No
     assert said(log) == ["A and B.", "C.", "D?", "D."]
 
 
+def test_a_summary_that_was_written_within_a_stretch_but_covers_none_of_it_stays() -> None:
+    log = Log()
+    first, second = talk(log, "A", "B")
+    log.compact(*first, "A.")
+    [third] = talk(log, "C")
+
+    log.compact(second[0], third[1], "B and C.")
+
+    assert said(log) == ["A.", "B and C."]
+
+
 def test_a_summary_inside_what_is_summed_up_already_is_not_shown() -> None:
     log = Log()
     pairs = talk(log, "A", "B", "C")
