@@ -77,6 +77,7 @@ class Meter:
 
     def __init__(self) -> None:
         self._laps: list[int] = []
+        self._skipped: set[int] = set()
         self._cpu_ns = 0
         self._written = Written(0, 0)
 
@@ -90,6 +91,11 @@ class Meter:
         """Note that a step has ended."""
         self._laps.append(perf_counter_ns())
 
+    def skip(self) -> None:
+        """Begin a step here: what happened since the last lap counts as CPU and bytes, and as nobody's latency."""
+        self._skipped.add(len(self._laps))
+        self.lap()
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -99,7 +105,11 @@ class Meter:
 
     def append_cost(self, count: int, directory: Path) -> AppendCost:
         """Return what the `count` events cost, with what `directory`, which holds nothing else, takes on disk now."""
-        steps_us = [(after - before) / 1e3 for before, after in zip(self._laps, self._laps[1:], strict=False)]
+        steps_us = [
+            (self._laps[index] - self._laps[index - 1]) / 1e3
+            for index in range(1, len(self._laps))
+            if index not in self._skipped
+        ]
         return AppendCost(
             count=count,
             cpu_us_per_event=self._cpu_ns / 1e3 / count,

@@ -8,7 +8,7 @@ crash could take back. A framework that records by itself only gives out what is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -69,20 +69,39 @@ async def answered(
     return turn
 
 
-BlockingAnswer = Callable[[Sessions, Session, Turn, str], AsyncGenerator[str]]
-"""Answers a prompt in a turn that a blocking program has open; the program runs the event loop."""
+BlockingAnswer = Callable[[Sessions, Session, Turn, str], Generator[str]]
+"""Answers a prompt in a turn that a blocking program has open: yields the pieces, and stops where it is closed."""
 
 
 def for_blocking(agent: Agent) -> BlockingAnswer:
-    """Return a function by which a program that holds the blocking `Sessions`, `Session` and `Turn` has it answer."""
+    """Return a function by which a program that holds the blocking `Sessions`, `Session` and `Turn` has it answer.
 
-    async def answer(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> AsyncGenerator[str]:
-        async with lent(sessions, session, turn) as (its_sessions, its_session, its_turn):
-            async with aclosing(agent.answer(Request(prompt, its_sessions, its_session), its_turn)) as pieces:
-                async for text in pieces:
+    It runs an event loop of its own, so it is not for use within one. Ctrl-C while it waits for the agent stops the
+    agent, and `KeyboardInterrupt` goes on to the program, whose turn it is to end.
+    """
+
+    def answer(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Generator[str]:
+        with asyncio.Runner() as runner:
+            pieces = _lent_to(agent, sessions, session, turn, prompt)
+            try:
+                while (text := runner.run(_next(pieces))) is not None:
                     yield text
+            finally:
+                # From the outside in: a loop that ends closes all generators at once, an outer one before its inner.
+                runner.run(pieces.aclose())
 
     return answer
+
+
+async def _lent_to(agent: Agent, sessions: Sessions, session: Session, turn: Turn, prompt: str) -> AsyncGenerator[str]:
+    async with lent(sessions, session, turn) as (its_sessions, its_session, its_turn):
+        async with aclosing(agent.answer(Request(prompt, its_sessions, its_session), its_turn)) as pieces:
+            async for text in pieces:
+                yield text
+
+
+async def _next(pieces: AsyncGenerator[str]) -> str | None:
+    return await anext(pieces, None)
 
 
 PlainFunction = Callable[[Request, AsyncTurn], Awaitable[None]]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
 
 from playhead.cli.failures import Failure
 from playhead.model.event import Event
@@ -17,9 +15,9 @@ from playhead.views.interrupts import Interrupt
 
 AGENT_MODULE = "playhead.agents.default"
 
-Agent = Callable[[Sessions, Session, Turn, str], Any]
+Agent = Callable[[Sessions, Session, Turn, str], Generator[str]]
 """What answers: called with the store, the session, the open turn and the prompt, it records everything in the turn and
-gives the text of its answer as it comes: an iterator, an async iterator, or an awaitable of the whole."""
+yields the text of its answer as it comes. `playhead.agents.protocol.for_blocking` makes one of any agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ def answered(
     before_seq = session.seq
     said: list[str] = []
     with session.turn(prompt, label="command line") as turn:
-        with closing(_answer(agent, sessions, session, turn, prompt)) as pieces:
+        with closing(agent(sessions, session, turn, prompt)) as pieces:
             for text in pieces:
                 said.append(text)
                 on_text(text)
@@ -64,28 +62,6 @@ def answered(
     events = _events_after(session, before_seq)
     ended = [event.body["status"] for event in events if event.kind == "turn_ended" and event.turn == turn.turn_id]
     return Answer("".join(said), turn.turn_id, number, ended[-1], events, session.waiting)
-
-
-def _answer(agent: Agent, sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Generator[str]:
-    """Yield the text of the answer as the agent gives it, whichever of the three shapes it has."""
-    given = agent(sessions, session, turn, prompt)
-    if isinstance(given, Iterator):
-        yield from given
-        return
-    with asyncio.Runner() as runner:
-        if isinstance(given, AsyncIterator):
-            while (text := runner.run(_next(given))) is not None:
-                yield text
-        else:
-            yield runner.run(_whole(given))
-
-
-async def _next(pieces: AsyncIterator[str]) -> str | None:
-    return await anext(pieces, None)
-
-
-async def _whole(answer: Awaitable[str]) -> str:
-    return await answer
 
 
 def _events_after(session: Session, seq: int) -> list[Event]:

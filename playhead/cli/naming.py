@@ -52,6 +52,17 @@ def named(sessions: Sessions, name: str) -> SessionKey:
     raise Failure(f'no session answers to "{name}"{_hint(name)}', code=3, lines=_nearest(rows, name))
 
 
+def named_event(sessions: Sessions, name: str) -> tuple[SessionKey, int | None]:
+    """Return the key that a person means, and the seq where they wrote `SESSION#SEQ`, as answers and links do.
+
+    A session whose own id ends like that comes first. Raises `Failure` as `named` does.
+    """
+    found = re.fullmatch(r"(.+)#([0-9]{1,10})", name, re.DOTALL)
+    if found is None or _by_whole_id(sessions, name) is not None:
+        return named(sessions, name), None
+    return named(sessions, found[1]), int(found[2])
+
+
 def all_rows(sessions: Sessions) -> Iterator[Listed]:
     """Yield the listing rows of every app and user, the most recently active first, page by page."""
     cursor: str | None = None

@@ -10,7 +10,7 @@ from playhead.cli.command import Command, Here, JsonOption, SessionArgument
 from playhead.cli.documents import document, session_document
 from playhead.cli.failures import Failure
 from playhead.cli.moments import iso, local
-from playhead.cli.naming import named
+from playhead.cli.naming import named_event
 from playhead.cli.page import ToolDetail, print_entries, print_heading
 from playhead.cli.table import Column
 from playhead.cli.terminal import Terminal, json_text
@@ -44,7 +44,9 @@ def run(
     if (event is not None) + (branch is not None) + tree > 1:
         raise Failure("--event, --branch and --tree each pick something else; give one of them", code=2)
     with here.open() as sessions:
-        key = named(sessions, session)
+        key, seq = named_event(sessions, session)
+        if event is None and branch is None and not tree:
+            event = seq
         opened = sessions.get(key.id, app=key.app, user=key.user)
         if event is not None:
             _show_event(here.terminal, opened, opened.event(event), raw=raw, json=json)
@@ -60,13 +62,14 @@ COMMAND = Command(
     run,
     about=(
         "Without options it prints the transcript of the current path, with tool calls cut to a line. The number after "
-        "# is an event's seq, which --event, --branch and `playhead fork --at` take; `playhead rewind --to` takes the "
-        "number of a turn. --tree lists every branch by the event that it ends at."
+        "# is an event's seq: SESSION#SEQ shows that event whole, and --event, --branch and `playhead fork --at` take "
+        "it; `playhead rewind --to` takes the number of a turn. --tree lists every branch by the event that it ends at."
     ),
     examples=(
         "playhead show @last",
         "playhead show @last --tools full",
         "playhead show @last --event 4 --json",
+        "playhead show upload-0001#4",
         "playhead show @last --tree",
     ),
     exits=(3, 5, 6),

@@ -115,12 +115,14 @@ def head_after(event: Event) -> int:
 def begins_turn(event: Event, last_turn: str | None) -> bool:
     """Return True when a turn begins with this event of a path, where `last_turn` is the one that began before it.
 
-    A turn begins as it is started, or with what is first said to the main conversation. What else names another turn
-    (the end of a job that an earlier turn left running) is a late event of that turn and begins nothing.
+    A turn begins as it is started, or with what is first said in the main conversation. What else names another turn
+    (the end of a job that an earlier turn left running, and its result) is a late event of that turn and begins none.
     """
     if event.turn is None or event.turn == last_turn:
         return False
-    return event.kind == "turn_started" or (event.kind in ("message", "trigger_fired") and event.scope is None)
+    if event.kind == "message":
+        return event.scope is None and event.body.get("role") != "tool"
+    return event.kind == "turn_started" or (event.kind == "trigger_fired" and event.scope is None)
 
 
 _REQUIRED: Mapping[str, tuple[tuple[str, type], ...]] = {

@@ -25,7 +25,6 @@ from playhead.errors import (
     EventConflict,
     EventNotFound,
     InvalidEvent,
-    InvalidName,
     LeaseLost,
     SessionBusy,
     SessionExists,
@@ -35,7 +34,7 @@ from playhead.errors import (
 )
 from playhead.model import codec, path as paths
 from playhead.model.event import Draft, Event, check_draft, is_fact
-from playhead.model.ids import SessionKey
+from playhead.model.ids import SessionKey, check_name
 from playhead.model.path import Ranges
 from playhead.model.snapshot import Snapshot, is_usable
 from playhead.stores.base import (
@@ -53,6 +52,9 @@ from playhead.stores.base import (
     Tip,
 )
 from playhead.stores.named_queries import named_queries
+
+NOTE_NAME_CHARS_MAX = 8_192
+"""Longest topic, name or id of a note; a path of a source file is the longest that there is."""
 
 _Sound = tuple[Draft, str]
 """A draft that can be stored, and the text of its body."""
@@ -425,9 +427,8 @@ class _Notes:
         self._newest: dict[str, dict[str, str]] = {}
 
     def put(self, topic: str, name: str, body: dict[str, Any], *, id: str, at: float) -> None:
-        for text in (topic, name, id):
-            if not _is_storable(text):
-                raise InvalidName(f"{text!r} cannot name a note: it holds NUL or half a surrogate pair")
+        for text, what in ((topic, "topic"), (name, "name"), (id, "note id")):
+            check_name(text, what, chars_max=NOTE_NAME_CHARS_MAX)
         with self._store._opened():
             encoded = codec.encode_body(body)
             if id not in self._ids:
@@ -511,11 +512,6 @@ def _sound(draft: Draft) -> _Sound:
     """Return a draft with the text of its body. Raises `InvalidEvent` unless it can be stored."""
     check_draft(draft)
     return draft, codec.encode_body(draft.body)
-
-
-def _is_storable(text: object) -> bool:
-    """Return True for text that every database can hold: no NUL, no half of a surrogate pair."""
-    return isinstance(text, str) and "\0" not in text and text.encode(errors="replace").decode() == text
 
 
 def _needs_lease(draft: Draft) -> bool:

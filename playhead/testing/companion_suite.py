@@ -252,9 +252,10 @@ class CompanionSuite(StoreHarness):
     def test_a_note_that_cannot_be_kept_is_refused(self, store: Store) -> None:
         with pytest.raises(InvalidEvent):
             store.notes.put("t", "n", {"value": float("nan")}, id="n1", at=FIRST_AT)
-        for topic, name, id in (("\ud83d", "n", "n1"), ("t", "\ud83d", "n1"), ("t", "n", "\ud83d"), ("t", "n\0", "n1")):
-            with pytest.raises(InvalidName):
-                store.notes.put(topic, name, {}, id=id, at=FIRST_AT)
+        for bad in ("", "\ud83d", "n\0", "n" * 10_000):
+            for topic, name, id in ((bad, "n", "n1"), ("t", bad, "n1"), ("t", "n", bad)):
+                with pytest.raises(InvalidName):
+                    store.notes.put(topic, name, {}, id=id, at=FIRST_AT)
         store.notes.put("t", "n", {"value": 1}, id="n1", at=FIRST_AT)
 
         assert store.notes.all("t") == {"n": {"value": 1}}

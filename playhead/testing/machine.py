@@ -318,7 +318,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(
         words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3),
-        operator=st.sampled_from(["OR", "OR", "AND", "NOT", ")"]),
+        operator=st.sampled_from(["OR", "OR", "AND", "NOT"]),
         keys=st.none() | st.lists(_any_key, max_size=2, unique=True),
         agents=st.sampled_from([(), ("user", "coordinator")]),
         kinds=st.sampled_from([(), ("message",), ("note", "turn_started")]),

@@ -437,9 +437,10 @@ class SessionSuite(StoreHarness):
         with pytest.raises(SessionBusy) as error:
             store.delete(KEY)
 
-        assert error.value.holder == lease.holder
+        assert error.value.holder == store.holder(KEY) == lease.holder
         assert written(store) == before
         assert len(store.artifacts.hashes(KEY)) == 1
+        assert len(store.append(KEY, [draft(n=9)], expected_seq=None, fence=lease.fence)) == 1
         store.release(lease)
         store.delete(KEY)
         with pytest.raises(SessionNotFound):

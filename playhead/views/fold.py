@@ -10,7 +10,7 @@ Slots (see `model/snapshot.py` for how they are saved); SEP is a line feed:
     counts                    [user messages, agent messages, tool calls, input tokens, output tokens]
     said                      [first user text, last user text, last agent text] of the main conversation
     replies                   {SCOPE: [message id, agent, input tokens, output tokens]} of the turn's last replies
-    agents                    names of the agents that wrote (sub-agents without their run number), in order
+    agents                    names of the first agents that wrote (sub-agents without their run number), in order
     conv:SCOPE                ranges of the conversation, in reading order (SCOPE is empty for the main one)
     comp:SCOPE                [[compaction's seq, first covered seq, last covered seq]] in force
     sys:SCOPE                 [[system messages before the first other message], newest one after it or 0]
@@ -41,6 +41,12 @@ from playhead.model.snapshot import Slots, copied
 from playhead.views.reply import reply_key
 
 SEP = "\n"
+
+AGENTS_MAX = 100
+"""Most agents that are listed: a program that names every run anew must not make every snapshot longer."""
+
+REPLIES_MAX = 16
+"""Scopes whose last reply is remembered, the newest: more than speak at the same time."""
 
 ENDED = frozenset({"completed", "failed", "cancelled", "interrupted"})
 """Statuses after which a job or a turn runs no longer."""
@@ -153,7 +159,7 @@ class Fold:
     def _note_agent(self, label: str) -> None:
         name = without_runs(label)
         agents: list[str] = self.slots.get("agents", [])
-        if name not in agents:
+        if name not in agents and len(agents) < AGENTS_MAX:
             self.slots["agents"] = [*agents, name]
         if name != label:
             self._note_run(label)
@@ -225,7 +231,8 @@ class Fold:
             seen_in = seen_out = 0
         if tokens_out < seen_out:
             tokens_in, tokens_out = seen_in, seen_out
-        self.slots["replies"] = {**replies, scope: [*reply, tokens_in, tokens_out]}
+        others = [(name, one) for name, one in replies.items() if name != scope][1 - REPLIES_MAX :]
+        self.slots["replies"] = {**dict(others), scope: [*reply, tokens_in, tokens_out]}
         return last != reply, tokens_in - seen_in, tokens_out - seen_out
 
     def _note_said(self, seq: int, parts: list[dict[str, Any]], *, is_user: bool) -> None:

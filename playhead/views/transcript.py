@@ -81,14 +81,14 @@ def transcript(path: Iterable[Event], *, scope: str | None = None, system: bool 
 
 
 class _Page:
-    """Entries so far, and where each reply, call and job stands among them."""
+    """Entries so far, and where each reply, call and job stands among them, and the calls of each turn that goes on."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self._replies: dict[ReplyKey, int] = {}
         self._calls: dict[str, int] = {}
         self._jobs: dict[str, int] = {}
-        self._running: set[int] = set()
+        self._running: dict[str | None, set[int]] = {}
 
     def add(self, entry: Entry) -> int:
         """Put an entry at the end and return its index."""
@@ -126,15 +126,13 @@ class _Page:
         """Mark the calls that the turn left without a response; a response that comes late still counts."""
         if event.body.get("status") == "interrupted":
             return  # It waits for a person, and so may its calls.
-        for at in sorted(self._running):
+        for at in self._running.pop(event.turn, ()):
             entry = self.entries[at]
-            if entry.turn == event.turn:
-                self._running.discard(at)
-                tools = tuple(
-                    msgspec.structs.replace(tool, status="interrupted") if tool.status == "running" else tool
-                    for tool in entry.tools
-                )
-                self.entries[at] = msgspec.structs.replace(entry, tools=tools)
+            tools = tuple(
+                msgspec.structs.replace(tool, status="interrupted") if tool.status == "running" else tool
+                for tool in entry.tools
+            )
+            self.entries[at] = msgspec.structs.replace(entry, tools=tools)
 
     def _say(self, event: Event, parts: list[dict[str, Any]]) -> None:
         entry = _entry(
@@ -155,7 +153,7 @@ class _Page:
         else:
             self.entries[at] = _joined(self.entries[at], entry)
         if entry.tools:
-            self._running.add(at)
+            self._running.setdefault(event.turn, set()).add(at)
         self._calls.update({tool.call_id: at for tool in entry.tools if tool.call_id is not None})
 
     def _respond(self, event: Event, part: dict[str, Any]) -> None:

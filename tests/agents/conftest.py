@@ -1,6 +1,5 @@
 """A store with sessions to quote from, a way to ask the built-in agent, and a check that what it quotes is stored."""
 
-import asyncio
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -99,13 +98,8 @@ Ask = Callable[..., Answer]
 def ask(session: Session, sessions: Sessions, prompt: str, agent: Agent | None = None) -> Answer:
     """Have an agent (the built-in one, unless given) answer in a turn of the session."""
     before = session.seq
-    answer = for_blocking(agent or DefaultAgent())
-
-    async def said(turn: Turn) -> list[str]:
-        return [piece async for piece in answer(sessions, session, turn, prompt)]
-
     with session.turn(prompt) as turn:
-        pieces = asyncio.run(said(turn))
+        pieces = list(for_blocking(agent or DefaultAgent())(sessions, session, turn, prompt))
     return Answer(pieces, session.events(after=before), turn)
 
 

@@ -1,13 +1,14 @@
 """Whoever runs an agent sees its answer piece by piece, each recorded before it is shown, and stopping loses none."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from playhead import AsyncSession, AsyncSessions, AsyncTurn, Event, SessionBusy, Sessions, open_async
+from playhead import AsyncSession, AsyncSessions, AsyncTurn, SessionBusy, Sessions, open_async
 from playhead.agents.default import DefaultAgent
 from playhead.agents.protocol import PIECES_MAX, Agent, Request, answered, as_agent, for_blocking
 from playhead.model.parts import text_of
@@ -249,19 +250,35 @@ def test_a_blocking_program_gets_the_same_and_its_turn_is_still_its_own_to_end(s
     assert [event.body["status"] for event in answer.events if event.kind == "turn_ended"] == ["completed"]
 
 
-def test_a_blocking_program_that_stops_listening_stops_the_agent(sessions: Sessions) -> None:
+@pytest.mark.parametrize("agent", [as_agent(tea), DefaultAgent()], ids=lambda agent: agent.name)
+def test_a_blocking_program_that_stops_listening_stops_the_agent(
+    sessions: Sessions, agent: Agent, capfd: pytest.CaptureFixture[str]
+) -> None:
     session = sessions.create("here")
-
-    async def first(pieces: AsyncGenerator[str]) -> str:
-        text = await anext(pieces)
-        await pieces.aclose()
-        return text
-
-    with session.turn("How is tea made?") as turn:
-        text = asyncio.run(first(for_blocking(as_agent(tea))(sessions, session, turn, "How is tea made?")))
+    with session.turn("help") as turn:
+        pieces = for_blocking(agent)(sessions, session, turn, "help")
+        first = next(pieces)
+        pieces.close()
         turn.end("cancelled")
-    written: list[Event] = session.events()
+    written = session.events()
+    complaints = capfd.readouterr().err
 
-    assert text == "Boil "
     assert written[-1].body == {"status": "cancelled"}
-    assert "four minutes" not in str([event.body for event in written])
+    assert session.conversation()[-1].text.startswith(first)
+    assert len(session.conversation()[-1].text) < 60
+    assert complaints == ""
+
+
+def test_ctrl_c_in_a_blocking_program_s_own_code_stops_the_agent_too(sessions: Sessions) -> None:
+    session = sessions.create("here")
+    heard: list[str] = []
+    with pytest.raises(KeyboardInterrupt), session.turn("help") as turn:
+        with closing(for_blocking(DefaultAgent())(sessions, session, turn, "help")) as pieces:
+            for text in pieces:
+                heard.append(text)
+                if len(heard) == 3:
+                    raise KeyboardInterrupt
+    last = session.conversation()[-1]
+
+    assert session.events()[-1].body == {"status": "cancelled"}
+    assert (last.text, last.interrupted) == ("".join(heard), True)

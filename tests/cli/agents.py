@@ -1,31 +1,18 @@
 """Agents for the tests of `run` and `resume`: each answers in its own way and records what it says."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Generator
 
 from playhead import Session, Sessions, Turn
 
 
-def echo(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Iterator[str]:
+def echo(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Generator[str]:
     """Give the prompt back in two pieces."""
     for piece in ("You said: ", prompt):
         turn.stream(piece)
         yield piece
 
 
-async def echo_as_stream(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> AsyncIterator[str]:
-    """Give the prompt back in two pieces, from an event loop."""
-    for piece in ("You said: ", prompt):
-        turn.stream(piece)
-        yield piece
-
-
-async def echo_as_whole(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> str:
-    """Give the prompt back at once, from an event loop."""
-    turn.say(f"You said: {prompt}")
-    return f"You said: {prompt}"
-
-
-def asking(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Iterator[str]:
+def asking(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Generator[str]:
     """Ask a person, and end the turn until there is an answer."""
     yield "I need to know one thing."
     turn.say("I need to know one thing.")
@@ -34,14 +21,14 @@ def asking(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Ite
     turn.end("interrupted")
 
 
-def failing(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Iterator[str]:
+def failing(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Generator[str]:
     """Fail half-way."""
     turn.stream("It begins ")
     yield "It begins "
     raise ConnectionError("the model did not answer")
 
 
-def interrupted(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Iterator[str]:
+def interrupted(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Generator[str]:
     """Be interrupted from the keyboard half-way."""
     turn.stream("It begins ")
     yield "It begins "

@@ -25,11 +25,8 @@ def use_agent(monkeypatch: pytest.MonkeyPatch) -> UseAgent:
     return use
 
 
-@pytest.mark.parametrize("agent", [agents.echo, agents.echo_as_stream, agents.echo_as_whole])
-def test_the_answer_is_printed_and_kept_whatever_the_shape_of_the_agent(
-    cli: CommandLine, sessions: Sessions, use_agent: UseAgent, agent: Agent
-) -> None:
-    use_agent(agent)
+def test_the_answer_is_printed_and_kept(cli: CommandLine, sessions: Sessions, use_agent: UseAgent) -> None:
+    use_agent(agents.echo)
     answer = cli("run", "-p", "hello")
     session = sessions.get("@last")
     said = [(message.role, message.text) for message in session.conversation()]

@@ -119,3 +119,14 @@ def test_the_json_says_what_the_text_says(cli: CommandLine, upload: str) -> None
     assert [line for line in shown if line not in text] == []
     assert [turn["number"] for turn in document["turns"]] == [1, 2, 3]
     assert document["session"]["title"] == "Flaky upload test"
+
+
+def test_a_session_with_an_event_behind_it_shows_that_event(cli: CommandLine, upload: str) -> None:
+    assert cli("show", f"{upload}#4").out == cli("show", upload, "--event", "4").out
+    assert cli("show", f"{upload}#999").code == 3
+
+
+def test_an_id_that_looks_like_a_session_with_an_event_is_still_an_id(cli: CommandLine, sessions: Sessions) -> None:
+    sessions.create("odd#1", title="Odd")
+
+    assert cli("show", "odd#1").out.startswith("Odd")

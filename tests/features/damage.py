@@ -1,7 +1,8 @@
 """Damages a database as a stranger would: with plain SQLite, in a process of its own.
 
-`python -m tests.features.damage FILE HOW STATEMENT …` runs SQL without the guards that keep events as they are. HOW is
-`as it is`, or `hashed anew` to make every hash of the chain right again afterwards, as one who knows the format can.
+`python -m tests.features.damage FILE HOW STATEMENT …` runs SQL without the guards that keep events as they are, and
+with a function `digest_of(salt, body)`. HOW is `as it is`, or `hashed anew` to make every hash of the chain right again
+afterwards, as one who knows the format can.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ import sqlite3
 import sys
 from contextlib import closing
 
-from tests.promises.second_reader import events_of, hash_of
+from tests.promises.second_reader import events_of, hash_of, sha256
 
-GUARDS = ("DROP TRIGGER events_never_change", "DROP TRIGGER events_never_go", "DROP INDEX events_by_id")
+GUARDS = (
+    "DROP TRIGGER IF EXISTS events_never_change",
+    "DROP TRIGGER IF EXISTS events_never_go",
+    "DROP INDEX IF EXISTS events_by_id",
+)
 
 
 def damage(file: str, how: str, statements: list[str]) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        database.create_function("digest_of", 2, lambda salt, body: sha256(salt + body.encode()))
         for statement in (*GUARDS, *statements):
             database.execute(statement)
         if how == "hashed anew":

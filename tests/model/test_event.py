@@ -8,7 +8,7 @@ from hypothesis import given
 from playhead.errors import InvalidEvent
 from playhead.model.event import KINDS, Draft, begins_turn, check_draft, head_after, is_fact, redacted_body
 from playhead.model.ids import ID_CHARS_MAX, LABEL_CHARS_MAX
-from tests.log import Log
+from tests.log import Log, response
 from tests.strategies import json_objects, logs
 
 BODIES: dict[str, dict[str, Any]] = {
@@ -186,6 +186,7 @@ def test_a_turn_begins_as_it_is_started_or_with_what_is_first_said() -> None:
     late = [
         log.add("job_changed", job="job-1", kind="tool", status="completed", turn="b"),
         log.assistant("Found it.", turn="b", scope="coordinator/researcher:1"),
+        log.tool(response("a"), turn="b"),
         log.add("turn_ended", status="completed", turn="b"),
         log.user("Why?"),
     ]

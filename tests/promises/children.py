@@ -64,6 +64,10 @@ class Child:
         """Hear it out, wait until it is gone, and return its exit status (negative: the signal that ended it)."""
         while self.hear() is not None:
             pass
+        return self.reap()
+
+    def reap(self) -> int:
+        """Wait until it is gone, whoever else may still hold its line, and return its exit status."""
         self._line.close()
         return self._nursery.reap(self.pid)
 

@@ -30,6 +30,10 @@ class Place:
         """Return the SQLite file that holds the session `id` of the default app and user."""
         raise NotImplementedError
 
+    def lock(self, id: str) -> Path:
+        """Return the lock file of the first session of this place, which is `id`."""
+        raise NotImplementedError
+
     def at(self, folder: Path) -> Place:
         """Return the same kind of place elsewhere, for a copy of this one."""
         return type(self)(folder)
@@ -62,6 +66,9 @@ class Bundles(Place):
     def database(self, id: str) -> Path:
         return self.folder / f"{id}.playhead"
 
+    def lock(self, id: str) -> Path:
+        return self.folder / f"{id}.playhead.lock"
+
 
 class OneFile(Place):
     """`sqlite:FILE`: all sessions in one file."""
@@ -74,3 +81,6 @@ class OneFile(Place):
 
     def database(self, id: str) -> Path:
         return self.folder / "sessions.db"
+
+    def lock(self, id: str) -> Path:
+        return self.folder / "sessions.db.locks" / "1"

@@ -115,7 +115,8 @@ class _UnsyncedFile(apsw.VFSFile):
 
 
 def _record(session: Session, cut: PowerCut[int]) -> list[str]:
-    """Record turns, promise the seq of each turn's end once it has returned, and return the ids of all events."""
+    """Record turns, promise the seq of its first event and of each turn's end, and return the ids of all events."""
+    cut.promise(session.seq)
     for number in range(TURNS):
         with session.turn(f"{number}: Why does test_upload fail? {TEXT}") as turn:
             turn.tool_result(turn.tool_call("run_tests", {"path": "tests/upload"}), {"log": TEXT})
@@ -145,7 +146,7 @@ def _verdict(place: Place, image: Image[int], ids: list[str], *, vfs: str) -> Ve
                 turn.say("Yes.")
             sealed = [event.id for event in session.events(after=len(found))]
     except SessionNotFound:
-        return "lost"
+        return "lost" if image.promised else "kept"
     except PlayheadError:
         return "damaged"
     common = next((index for index, id in enumerate(found) if index == len(ids) or id != ids[index]), len(found))

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from playhead.model import path as paths
 from playhead.views.conversation import conversation_of_path
-from playhead.views.fold import Fold, references
+from playhead.views.fold import AGENTS_MAX, REPLIES_MAX, Fold, references
 from tests.log import Log, call, response
 from tests.strategies import logs
 
@@ -106,6 +106,20 @@ def test_agents_are_listed_once_each_without_the_numbers_of_their_runs() -> None
         "coordinator/researcher/reader",
         "bot:7",
     ]
+
+
+def test_an_agent_for_every_run_does_not_make_the_fold_grow_without_bound() -> None:
+    log = Log()
+    for number in range(AGENTS_MAX + 50):
+        scope = f"coordinator/run-{number}:1"
+        log.assistant("Found.", by=scope, scope=scope, message_id="msg-1", usage={"output_tokens": 3})
+        log.assistant("More.", by=scope, scope=scope, message_id="msg-1", usage={"output_tokens": 5})
+
+    slots = fold_of(log).slots
+
+    assert len(slots["agents"]) == AGENTS_MAX
+    assert len(slots["replies"]) == REPLIES_MAX
+    assert slots["counts"][4] == 5 * (AGENTS_MAX + 50)
 
 
 def test_runs_of_sub_agents_are_numbered_by_the_highest_one_seen() -> None:
