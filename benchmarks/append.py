@@ -25,12 +25,12 @@ import playhead
 from benchmarks import peers, raw
 from benchmarks.measure import AppendCost, Meter, Result, report
 from benchmarks.sessions import STORES, draft, record, turn_id, turns
-from benchmarks.workload import WorkloadEvent, events, json_bytes
+from benchmarks.workload import WorkloadEvent, events, json_bytes, whole_turns_count
 
 COUNT = 10_000
 DISK_COUNTS = (1_000, 10_000, 100_000)
 REPEATS = 5
-"""Each way runs so often, in turn with the others; the run with the median CPU time counts, for itself and its ratios."""
+"""Each way runs so often, in turn with the others; its run with the median CPU time counts."""
 
 _SAME_ROW = """
 CREATE TABLE events (
@@ -108,8 +108,9 @@ def insert_same_row(batch: Sequence[WorkloadEvent], directory: Path) -> Cost:
     with Meter() as meter:
         for seq, event in enumerate(batch, start=1):
             body = encode(event["body"]).decode()
-            row = ((1 << 32) + seq, seq - 1, f"{seq:020}", 1.0, event["kind"], event["agent"], turn_id(event), None, body)
-            connection.execute(insert, (*row, salt, None, hash, None))
+            kind, agent, turn = event["kind"], event["agent"], turn_id(event)
+            row = ((1 << 32) + seq, seq - 1, f"{seq:020}", 1.0, kind, agent, turn, None, body, salt, None, hash, None)
+            connection.execute(insert, row)
             meter.lap()
         connection.close()
     return Cost(meter.append_cost(len(batch), directory))
@@ -137,9 +138,9 @@ def measured(way: Way) -> Cost:
 
 
 def results(count: int, *, repeats: int = REPEATS) -> list[Result]:
-    """Return what appending `count` events costs."""
-    batch = list(events(count))
-    json_mean = sum(map(json_bytes, batch)) / count
+    """Return what appending `count` events costs, in whole turns."""
+    batch = list(events(whole_turns_count(count)))
+    json_mean = _json_mean(batch)
     rounds = [{name: measured(way) for name, way in ways(batch).items()} for _ in range(repeats)]
     costs = {name: _typical([one[name] for one in rounds]) for name in rounds[0]}
     bare, bare_turn = costs["apsw, commit per event"].append, costs["apsw, commit per turn"].append
@@ -162,9 +163,7 @@ def results(count: int, *, repeats: int = REPEATS) -> list[Result]:
         bare_us = bare.cpu_us_per_event
         found += [
             Result(f"{store}: append, CPU (× bare insert)", each.cpu_us_per_event, "µs/event", bare_us),
-            Result(
-                f"{store}: append, CPU (× same row)", each.cpu_us_per_event, "µs/event", same_row.cpu_us_per_event
-            ),
+            Result(f"{store}: append, CPU (× same row)", each.cpu_us_per_event, "µs/event", same_row.cpu_us_per_event),
             Result(f"{store}: append, p50", each.p50_us, "µs", bare.p50_us),
             Result(f"{store}: append, p95", each.p95_us, "µs", bare.p95_us),
             Result(f"{store}: append, written (× JSON)", each.bytes_written_per_event, "B/event", json_mean),
@@ -184,8 +183,8 @@ def disk_results(counts: Sequence[int]) -> list[Result]:
     """Return the bytes that an event takes on disk at these lengths, without and with the text index."""
     found = []
     for count in counts:
-        batch = list(events(count))
-        json_mean = sum(map(json_bytes, batch)) / count
+        batch = list(events(whole_turns_count(count)))
+        json_mean = _json_mean(batch)
         for store, url in STORES.items():
             plain = measured(partial(append_turns, batch, url)).append.bytes_on_disk_per_event
             indexed = measured(partial(speak_turns, batch, url)).append.bytes_on_disk_per_event
@@ -211,6 +210,10 @@ def peer_results(count: int, bare_us: float) -> list[Result]:
                 Result(f"{peer}: on disk (× JSON)", figures["bytes_on_disk_per_event"], "B/event", json_mean),
             ]
     return found
+
+
+def _json_mean(batch: Sequence[WorkloadEvent]) -> float:
+    return sum(map(json_bytes, batch)) / len(batch)
 
 
 def _typical(costs: Sequence[Cost]) -> Cost:

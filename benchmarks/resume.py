@@ -1,6 +1,8 @@
-"""What a resume costs at 1,000, 10,000 and 100,000 events with the same live conversation, in a fresh process each.
+"""What a resume costs at 1,000, 10,000 and 100,000 events with the same live conversation, each in a fresh process.
 
-Rows read are counted as the database returns them: noise cannot touch that figure.
+A resume opens the store, takes the session up (`Sessions.resume`, lease included) and has the conversation that a model
+is sent. The history is whole turns, each with its snapshot, and then a compaction that leaves the last two turns in the
+conversation. Rows are counted as the database returns them, which no other work on the machine can disturb.
 """
 
 import argparse
@@ -8,118 +10,146 @@ import json
 import subprocess
 import sys
 import tempfile
-from itertools import groupby
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import playhead
 from benchmarks import peers
-from benchmarks.append import STORES
 from benchmarks.measure import Result, report, resume_cost
+from benchmarks.sessions import STORES, draft, turns
 from benchmarks.workload import compacted_count, events, summary, whole_turns_count
 from playhead.stores.sqlite.connect import Database
 
 COUNTS = (1_000, 10_000, 100_000)
-PEER_COUNT_MAX = 10_000
-"""KohakuTerrarium needs more memory than this machine has to resume 100,000 events."""
+PEERS_COUNT_MAX = 10_000
+"""The peers resume no longer sessions: at 100,000 events one of them needs more than `script.MEMORY_BYTES_MAX`."""
+
+EVENT_QUERIES = frozenset({"events", "events_newest_first", "events_range", "path_tail", "facts"})
+SNAPSHOT_QUERIES = frozenset({"snapshot_chain"})
+
+_ID = "session"
 
 
 def fill(url: str, count: int) -> None:
-    """Write a session of whole turns, with a compaction that leaves the last two of them in the conversation."""
-    count = whole_turns_count(count)
+    """Write a session of `count` events in whole turns, with a snapshot after each, and a compaction."""
     covered = compacted_count(count)
-    with playhead.open(url) as sessions, sessions.create("s") as session:
-        first = last = None
-        seen = 0
-        for number, group in groupby(events(count), key=lambda event: event["turn"]):
-            drafts = []
-            for event in group:
-                seen += 1
-                draft = session._live.draft(
-                    event["kind"], event["body"], agent=event["agent"], turn=f"turn-{event['turn']}"
-                )
-                drafts.append(draft)
-                first = first or draft.id
-                last = draft.id if seen <= covered else last
-            session.append_all(drafts)
-            if number % 20 == 0:
-                session._live.save_snapshot()
-        if last is not None:
-            session.append("compaction", {"from": first, "to": last, "summary": summary()}, agent="coordinator")
+    ids: list[str] = []
+    with playhead.open(url) as sessions, sessions.create(_ID) as session:
+        for turn in turns(events(whole_turns_count(count))):
+            ids += [event.id for event in session.append_all([draft(event) for event in turn])]
+            session.close()  # Saves the snapshot and the listing row, as the end of a turn does.
+        if covered:
+            body = {"from": ids[0], "to": ids[covered - 1], "summary": summary()}
+            session.append("compaction", body, agent="coordinator")
 
 
-def resume_once(url: str) -> int:
-    """Open the store, resume the session and have its conversation; return how many messages it has."""
+def resume(url: str) -> int:
+    """Open the store, resume the session and return how many messages its conversation has."""
     with playhead.open(url) as sessions:
-        return len(sessions.resume("s").conversation())
+        return len(sessions.resume(_ID).conversation())
 
 
-def rows_read(url: str) -> int:
-    """Return how many rows of events and snapshots the database gave for one resume."""
-    read = 0
+def rows_read(url: str) -> Counter[str]:
+    """Return how many rows the database gives for one resume, by query."""
+    read: Counter[str] = Counter()
     query = Database.query
 
-    def counting(self: Database, name: str, *arguments: object, **options: object) -> object:
-        nonlocal read
-        rows = query(self, name, *arguments, **options)  # type: ignore[arg-type]
-        if name in ("events", "events_range", "path_tail", "facts", "snapshot_chain"):
-            read += len(rows)
+    def counting(database: Database, name: str, *arguments: Any, **options: Any) -> list[Any]:
+        rows = query(database, name, *arguments, **options)
+        read[name] += len(rows)
         return rows
 
-    Database.query = counting  # type: ignore[assignment,method-assign]
+    Database.query = counting  # type: ignore[assignment, method-assign]
     try:
-        resume_once(url)
+        resume(url)
     finally:
         Database.query = query  # type: ignore[method-assign]
     return read
 
 
-def _child(url: str, count: int) -> dict[str, float]:
-    """Measure in a process that did not write the session."""
-    command = [sys.executable, "-m", "benchmarks.resume", "--child", url, "--count", str(count)]
+def in_this_process(url: str, count: int) -> dict[str, float]:
+    """Return the figures of a resume in this process, which should not have written the session."""
+    cost = resume_cost(lambda: resume(url), count)
+    read = rows_read(url)
+    return {
+        "cpu_ms": cost.cpu_ms_resume,
+        "cpu_ms_first": cost.cpu_ms_resume_first,
+        "peak_rss_mb": cost.peak_rss_mb,
+        "messages": cost.items_loaded,
+        "event_rows": sum(rows for name, rows in read.items() if name in EVENT_QUERIES),
+        "snapshot_rows": sum(rows for name, rows in read.items() if name in SNAPSHOT_QUERIES),
+        "rows": read.total(),
+    }
+
+
+def in_fresh_process(url: str, count: int) -> dict[str, float]:
+    """Return what `in_this_process` measures in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.resume", "--only", url, str(count)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    figures: dict[str, float] = json.loads(done.stdout)
     return figures
 
 
-def results(counts: tuple[int, ...], *, with_peers: bool = False, build: bool = False) -> list[Result]:
-    """Return the figures of one run."""
-    found: list[Result] = []
-    for name, pattern in STORES.items():
-        first: dict[str, float] | None = None
+def results(counts: Sequence[int]) -> list[Result]:
+    """Return what a resume costs at these lengths, each figure beside that of the shortest."""
+    found = []
+    for store, pattern in STORES.items():
+        shortest: dict[str, float] = {}
         for count in counts:
             with tempfile.TemporaryDirectory() as directory:
                 url = pattern.format(directory)
                 fill(url, count)
-                figures = _child(url, count)
-            first = first or figures
-            found += [
-                Result(f"{name}: resume at {count:,}, CPU", figures["cpu_ms"], "ms", first["cpu_ms"]),
-                Result(f"{name}: resume at {count:,}, first in process", figures["first_ms"], "ms", first["first_ms"]),
-                Result(f"{name}: resume at {count:,}, rows read", figures["rows"], "rows", first["rows"]),
-                Result(f"{name}: resume at {count:,}, messages", figures["items"], "messages"),
-            ]
-    for peer in peers.PEERS if with_peers else ():
+                figures = in_fresh_process(url, count)
+            at = f"{store}: resume at {count:,}"
+            units = {
+                "cpu_ms": ("CPU", "ms"),
+                "cpu_ms_first": ("first CPU", "ms"),
+                "messages": ("messages", ""),
+                "event_rows": ("rows of events read", "rows"),
+                "snapshot_rows": ("rows of snapshots read", "rows"),
+                "rows": ("all rows read", "rows"),
+                "peak_rss_mb": ("peak memory", "MB"),
+            }
+            for name, (label, unit) in units.items():
+                found.append(Result(f"{at}, {label}", figures[name], unit, shortest.get(name)))
+            shortest = shortest or figures
+    return found
+
+
+def peer_results(counts: Sequence[int]) -> list[Result]:
+    """Return what a resume costs the peers up to `PEERS_COUNT_MAX` events; building them if need be."""
+    found = []
+    for count in counts:
+        if count > PEERS_COUNT_MAX:
+            print(f"The peers are left out at {count:,} events: see PEERS_COUNT_MAX.", file=sys.stderr)
+    for peer in peers.PEERS:
+        shortest: dict[str, Any] = {}
         for count in counts:
-            figures = peers.run(peer, "resume", count, build=build) or {} if count <= PEER_COUNT_MAX else {}
-            if figures:
-                found.append(Result(f"{peer}: resume at {count:,}, CPU", figures["cpu_ms_resume"], "ms"))
+            figures = peers.run(peer, "resume", count, build=True) if count <= PEERS_COUNT_MAX else None
+            if figures is None:
+                continue
+            for name, label, unit in (("cpu_ms_resume", "CPU", "ms"), ("peak_rss_mb", "peak memory", "MB")):
+                found.append(Result(f"{peer}: resume at {count:,}, {label}", figures[name], unit, shortest.get(name)))
+            shortest = shortest or figures
     return found
 
 
 def main() -> None:
     """Print what a resume costs."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--counts", type=int, nargs="*", default=list(COUNTS), help="lengths of the history")
+    parser.add_argument("--counts", type=int, nargs="*", default=COUNTS, help="lengths of the history")
     parser.add_argument("--peers", action="store_true", help="measure the peers too; builds their environment")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    parser.add_argument("--count", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--only", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.child:
-        cost = resume_cost(lambda: resume_once(arguments.child), arguments.count)
-        figures = {"cpu_ms": cost.cpu_ms_resume, "first_ms": cost.cpu_ms_resume_first, "items": cost.items_loaded}
-        print(json.dumps(figures | {"rows": rows_read(arguments.child)}))
+    if arguments.only:
+        url, count = arguments.only
+        print(json.dumps(in_this_process(url, int(count))))
         return
-    found = results(tuple(arguments.counts), with_peers=arguments.peers, build=arguments.peers)
+    found = results(arguments.counts)
+    if arguments.peers:
+        found += peer_results(arguments.counts)
     report(found, as_json=arguments.json)
 
 

@@ -52,6 +52,4 @@ def record(turn: Turn, event: WorkloadEvent) -> None:
         case "tool_call_response":
             turn.tool_result(part["id"], part["response"])
         case _:
-            turn.say(
-                body["parts"], model=body["model"], usage=body["usage"], finish_reason=body["finish_reason"]
-            )
+            turn.say(body["parts"], model=body["model"], usage=body["usage"], finish_reason=body["finish_reason"])

@@ -8,6 +8,9 @@ from hypothesis import settings
 
 PROJECT = Path(__file__).resolve().parent.parent
 
+# Before any test imports it: pytest shows what a failed assertion of the shipped suite compared.
+pytest.register_assert_rewrite("playhead.testing")
+
 # Neither profile has a deadline: these tests write to disk, and a busy machine is not a failing test.
 # "ci" tries the same examples every time, so that a change is judged by what it changes; "default" keeps exploring.
 settings.register_profile("default", deadline=None, print_blob=True)

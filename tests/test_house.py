@@ -97,6 +97,27 @@ def public_page_imported(tree: ast.Module) -> list[str]:
     return found
 
 
+def data_run(tree: ast.Module) -> list[str]:
+    """Return each place where data could become code: what unpickles, evaluates, or imports a module by its name."""
+    found = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                found += [_at(node, alias.name) for alias in names if alias.name.split(".")[0] in _UNPICKLING]
+            case ast.ImportFrom(module=str(module)) if module.split(".")[0] in _UNPICKLING:
+                found.append(_at(node, module))
+            case ast.ImportFrom(module="importlib", names=names) if any(one.name == "import_module" for one in names):
+                found.append(_at(node, "import_module"))
+            case ast.Attribute(attr="import_module"):
+                found.append(_at(node, "import_module"))
+            case ast.Call(func=ast.Name(id="eval" | "exec" | "compile" | "__import__" as name)):
+                found.append(_at(node, f"{name}()"))
+    return found
+
+
+_UNPICKLING = {"code", "dill", "marshal", "pickle", "runpy", "shelve"}
+
+
 @pytest.mark.parametrize(
     ("rule", "breaking", "keeping"),
     [
@@ -116,6 +137,12 @@ def public_page_imported(tree: ast.Module) -> list[str]:
         (sql_written, "run('insert or ignore into t values (1)')", "run('ROLLBACK')"),
         (docstring_missing, "x = 1", "'''Count.'''\nx = 1"),
         (docstring_missing, "", "'''Nothing yet, and why.'''"),
+        (data_run, "import pickle", "from importlib import resources"),
+        (data_run, "from marshal import loads", "import msgspec.json"),
+        (data_run, "import importlib\nimportlib.import_module(name)", "import importlib.util"),
+        (data_run, "from importlib import import_module", "re.compile('a')"),
+        (data_run, "eval(text)", "evaluate(text)"),
+        (data_run, "__import__(name)", "text = '__import__(name)'"),
         (public_page_imported, "from playhead import Session", "from playhead import errors"),
         (public_page_imported, "import playhead", "import playhead.errors"),
     ],
@@ -153,6 +180,13 @@ def test_sql_is_written_only_in_sql_files_of_the_stores() -> None:
     assert elsewhere == []
 
 
+def test_no_data_becomes_code() -> None:
+    """S8, K9. The command line loads its own commands by name; those names stand in its code."""
+    found = _broken(data_run, [file for file in _sources(PACKAGE) if _part(file) not in TERMINAL])
+
+    assert found == []
+
+
 def test_what_makes_up_the_public_page_does_not_import_it() -> None:
     found = _broken(public_page_imported, [file for file in _sources(PACKAGE) if _part(file) in BELOW_THE_PUBLIC_PAGE])
 
@@ -160,6 +194,7 @@ def test_what_makes_up_the_public_page_does_not_import_it() -> None:
 
 
 def test_importing_playhead_loads_no_optional_package_and_no_second_sqlite() -> None:
+    """S3."""
     program = "import json, sys, playhead; print(json.dumps(sorted(sys.modules)))"
     answer = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True, check=True)
     loaded = set(json.loads(answer.stdout))

@@ -10,7 +10,7 @@ from playhead.errors import PlayheadError, StoreDamaged
 from playhead.features.live import events_at
 from playhead.model import snapshot as snapshots
 from playhead.model.codec import FIRST_HASH, HASH_BYTES, body_digest, chain_hash, decode_body, envelope_bytes
-from playhead.model.event import is_fact
+from playhead.model.event import Body, is_fact
 from playhead.model.ids import SessionKey
 from playhead.model.path import Ranges
 from playhead.stores.base import EVENTS_PAGE_MAX, Record, Store
@@ -62,7 +62,7 @@ def verify(store: Store, key: SessionKey) -> Verified:
     return Verified(
         session=key.id,
         ok=not checker.problems,
-        problems=tuple(checker.problems[:PROBLEMS_MAX]),
+        problems=tuple(checker.problems),
         event_count=checker.count,
         redacted_count=checker.redacted,
         snapshot_count=len(kept),
@@ -103,6 +103,7 @@ class _Checker:
         self.facts: set[int] = set()
         self._head = 0
         self._on_path: set[int] = set()
+        self._passed_over: set[int] = set()
         self._is_sure = True  # False after an event that told neither its hash nor where the head stands.
 
     def problem(self, text: str) -> None:
@@ -129,7 +130,7 @@ class _Checker:
         self.problem(f"event {seq} {why}")
         self.seq = seq
         self.count += 1
-        self._on_path.add(seq)
+        self._passed_over.add(seq)
         self._is_sure = False
 
     def _check_chain(self, record: Record) -> None:
@@ -165,11 +166,8 @@ class _Checker:
         if is_told and record.is_fact != is_fact(record.kind, body or {}):
             self.problem(f"event {record.seq} is marked as the wrong one of fact and event on the path")
         if record.kind == "head_moved":
-            target = self.seq_of.get(str(body.get("to")), 0) if body is not None else record.parent
-            if record.parent != target:
-                self.problem(f"event {record.seq} moves the head to {record.parent}, but names event {target}")
-            if record.parent not in self._on_path:
-                self.problem(f"event {record.seq} moves the head to {record.parent}, which lies on no path")
+            if record.parent not in self._passed_over:
+                self._check_move(record, body)
             self._head = record.parent
         elif self._is_sure and record.parent != self._head:
             self.problem(f"event {record.seq} has parent {record.parent}, but the head stood at {self._head}")
@@ -180,6 +178,13 @@ class _Checker:
         else:
             self._on_path.add(record.seq)
             self._head = record.seq
+
+    def _check_move(self, record: Record, body: Body | None) -> None:
+        target = record.parent if body is None else self.seq_of.get(str(body.get("to")), 0)
+        if record.parent != target:
+            self.problem(f"event {record.seq} moves the head to {record.parent}, but names event {target}")
+        if record.parent not in self._on_path:
+            self.problem(f"event {record.seq} moves the head to {record.parent}, which lies on no path")
 
 
 def _wrong_fields(record: Record) -> list[str]:

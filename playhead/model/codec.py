@@ -146,7 +146,8 @@ def envelope_bytes(
     *, seq: int, parent: int, at: float, id: str, kind: str, agent: str | None, turn: str | None, scope: str | None
 ) -> bytes:
     """Return the bytes of everything in an event but its body, as the chain takes them."""
-    return _fixed.pack(seq, parent, at) + _field(id) + _repeated_fields(kind, agent, turn, scope)
+    # A database keeps no sign of zero, so -0.0 is hashed as it is read back: adding 0.0 makes 0.0 of it.
+    return _fixed.pack(seq, parent, at + 0.0) + _field(id) + _repeated_fields(kind, agent, turn, scope)
 
 
 def _field(text: str) -> bytes:

@@ -93,7 +93,7 @@ def part_from_document(document: Mapping[str, Any]) -> Part:
     """
     try:
         known: _Known = msgspec.convert(document, _Known)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, UnicodeEncodeError):  # The latter for half a surrogate pair as the type.
         return OtherPart(dict(document))
     said = {name for name, value in document.items() if value is not None}
     return known if said <= {"type", *known.__struct_fields__} else OtherPart(dict(document))

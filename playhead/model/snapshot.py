@@ -7,7 +7,8 @@ each based on the one before, are a *chain*; reading it back gives the fold.
 Which snapshot the next one is based on goes by its number, like the digits of a counter: most are based on the one
 before, every 32nd on the one 32 before, every 1,024th on the one 1,024 before. So a chain has at most `CHAIN_MAX`
 links however long the session, and all snapshots together grow with its length: a complete one every so often would
-make them grow with its square, since each repeats all that was ever said where.
+make them grow with its square, since each repeats all that was ever said where. Only after a compaction that left
+little of a long conversation comes a complete one early: who resumes then need not read where all of it stood.
 
 Two kinds of slot hold ranges (`path`, and `conv:` with a scope). Their change is written as `[kept, added]`: the number
 of leading ranges that stay, and the ranges that follow.
@@ -33,6 +34,10 @@ LEVELS = 3
 
 CHAIN_MAX = LEVELS * (RUN - 1) + 1
 """The longest chain that `next_snapshot` makes."""
+
+SHRUNK_RANGES_MIN = 256
+SHRUNK_TIMES = 4
+"""A complete snapshot comes early where the chain holds so many ranges, and so many times those that are left."""
 
 Slots = dict[str, Any]
 """Slot name to JSON value. `Any` because each slot has its own small shape; `views/fold.py` lists them."""
@@ -92,11 +97,11 @@ def next_snapshot(chain: Sequence[Snapshot], slots: Mapping[str, Any], *, seq: i
     """Return the snapshot of `slots` to save at `seq`, after those of `chain` (`[]` for the first of a session).
 
     A snapshot that `chain` already has at `seq` is replaced. A complete one is returned where there is nothing to
-    build on.
+    build on, or where most of what `chain` holds is there no more.
     """
     while chain and chain[-1].seq >= seq:
         chain = chain[:-1]
-    if not is_usable(chain):
+    if not is_usable(chain) or _is_shrunk(chain, slots):
         return full(seq, slots)
     number = chain[-1].number + 1
     step = 1
@@ -151,6 +156,18 @@ def restore(chain: Iterable[Snapshot]) -> Slots:
         for slot in snapshot.dropped:
             slots.pop(slot, None)
     return slots
+
+
+def _is_shrunk(chain: Iterable[Snapshot], slots: Mapping[str, Any]) -> bool:
+    """Return True where the slots hold few ranges beside those in the chain, as after a compaction."""
+    held = sum(
+        len(value if snapshot.base_seq == 0 else value[1])
+        for snapshot in chain
+        for slot, value in snapshot.changed.items()
+        if is_ranges(slot)
+    )
+    left = sum(len(value) for slot, value in slots.items() if is_ranges(slot))
+    return held >= max(SHRUNK_RANGES_MIN, SHRUNK_TIMES * left)
 
 
 def _ranges_change(old: Ranges, new: Ranges) -> list[Any]:

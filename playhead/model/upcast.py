@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from playhead.errors import NewerFormat
+from playhead.errors import InvalidEvent, NewerFormat
 from playhead.model.event import Event
 
 EVENT_VERSION = 1
@@ -22,8 +22,10 @@ STEPS: Mapping[int, Step] = {}
 def upcast(event: Event, version: int, *, steps: Mapping[int, Step] = STEPS, target: int = EVENT_VERSION) -> Event:
     """Return `event`, written in `version`, as `target` reads it.
 
-    Raises `NewerFormat` where it was written by a newer version.
+    Raises `NewerFormat` where it was written by a newer version, and `InvalidEvent` for a version that never was.
     """
+    if version < 1:
+        raise InvalidEvent(f"event {event.seq} says it is of version {version}; versions count from 1")
     if version > target:
         raise NewerFormat(f"event {event.seq}", found=version, supported=target)
     for step in range(version, target):

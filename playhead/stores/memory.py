@@ -523,7 +523,7 @@ def _record(draft: Draft, seq: int, parent: int, body: str, salt: bytes, hash: b
         seq=seq,
         parent=parent,
         id=draft.id,
-        at=float(draft.at),
+        at=float(draft.at) + 0.0,
         kind=draft.kind,
         agent=draft.agent,
         turn=draft.turn,

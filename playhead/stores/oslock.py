@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import time
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
@@ -16,7 +17,7 @@ from playhead.stores.files import make_private_directory, os_errors
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(descriptor: int) -> bool:
+    def _take(descriptor: int, *, shared: bool = False) -> bool:
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -25,9 +26,9 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _take(descriptor: int) -> bool:
+    def _take(descriptor: int, *, shared: bool = False) -> bool:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
@@ -36,8 +37,11 @@ else:
 PATIENCE_S = 10.0
 """How long `making` waits for another process."""
 
-POLL_S = 0.002
-"""How often it looks."""
+PROBE_S = 0.05
+"""How long one who takes a lock waits for those who only look at it: far longer than a look takes."""
+
+POLL_S = 0.001
+"""How often one who waits tries again."""
 
 TRIES_MAX = 100
 """A lock file may be taken away between opening and locking it; so many times before giving up."""
@@ -49,10 +53,34 @@ class OsLock:
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
         self._descriptor: int | None = descriptor
+        _held.add(self)
+
+    @classmethod
+    def take(cls, path: Path, *, patience_s: float = PROBE_S) -> Self | None:
+        """Return the lock, or None where somebody alive holds it. Waits no longer than a look at it (`is_held`) takes,
+        or as long as it is told to."""
+        given_up_at = time.monotonic() + patience_s
+        while (lock := cls.try_take(path)) is None and time.monotonic() < given_up_at:
+            time.sleep(POLL_S)
+        return lock
+
+    @staticmethod
+    def is_held(path: Path) -> bool:
+        """Return True where somebody alive holds the lock. Writes nothing; looks of several processes do not collide,
+        but for as long as one takes nobody can take the lock."""
+        with os_errors(path):
+            try:
+                descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+            except FileNotFoundError:
+                return False
+            try:
+                return not _take(descriptor, shared=True)
+            finally:
+                os.close(descriptor)
 
     @classmethod
     def try_take(cls, path: Path) -> Self | None:
-        """Return the lock, or None where somebody alive holds it. Never waits."""
+        """Return the lock, or None where somebody alive holds it, or looks at it just now. Never waits."""
         make_private_directory(path.parent)
         with os_errors(path):
             for _ in range(TRIES_MAX):
@@ -73,6 +101,7 @@ class OsLock:
     def release(self) -> None:
         """Free the lock and take its file away. Calling it twice is fine."""
         descriptor, self._descriptor = self._descriptor, None
+        _held.discard(self)
         if descriptor is None:
             return
         # Removed while still locked, so that nobody else can have locked this very file.
@@ -87,12 +116,9 @@ def making(path: Path) -> Iterator[None]:
 
     Raises `StoreUnavailable` where another one is at it for longer than `PATIENCE_S`.
     """
-    lock_path = path.with_name(f".{path.name}.making")
-    given_up_at = time.monotonic() + PATIENCE_S
-    while (lock := OsLock.try_take(lock_path)) is None:
-        if time.monotonic() > given_up_at:
-            raise StoreUnavailable(f"{path}: another process makes or removes it since {PATIENCE_S:g} s; retry")
-        time.sleep(POLL_S)
+    lock = OsLock.take(path.with_name(f".{path.name}.making"), patience_s=PATIENCE_S)
+    if lock is None:
+        raise StoreUnavailable(f"{path}: another process makes or removes it since {PATIENCE_S:g} s; retry")
     try:
         yield
     finally:
@@ -104,3 +130,19 @@ def _is_same_file(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
     except FileNotFoundError:
         return False
+
+
+_held: weakref.WeakSet[OsLock] = weakref.WeakSet()
+
+
+def _let_go_in_child() -> None:
+    """Close the locks of the parent in a forked child, which would keep them for as long as it lives."""
+    for lock in list(_held):
+        descriptor, lock._descriptor = lock._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_in_child)

@@ -357,6 +357,7 @@ class CompanionSuite(StoreHarness):
         assert found("missing") == found() == set()
 
     def test_a_match_satisfies_every_filter(self, store: Store) -> None:
+        """K14."""
         begun(store)
         append(
             store,

@@ -129,6 +129,7 @@ class LogSuite(StoreHarness):
         assert (tip.seq, tip.head, tip.at) == (1, 1, event.at)
 
     def test_every_field_of_an_event_of_every_kind_comes_back(self, store: Store) -> None:
+        """K2."""
         begun(store)
         kinds = sorted(KINDS - {"session_started"})
         drafts = [
@@ -428,6 +429,7 @@ class LogSuite(StoreHarness):
         assert [row.key for row in store.sessions(limit=1000)] == sorted(keys)
 
     def test_a_key_that_is_only_alike_is_not_found(self, store: Store) -> None:
+        """S9."""
         begun(store, session_key("Session one"))
         for name in ("session one", "Session", "Session one ", "Session%", "Session_one", "Session on"):
             with pytest.raises(SessionNotFound):
@@ -450,6 +452,7 @@ class LogSuite(StoreHarness):
         assert [store.tip(key).seq for key in keys[1:]] == list(range(2, len(keys) + 1))
 
     def test_no_key_writes_outside_the_stores_own_place(self, store: Store, folder: Path, tmp_path: Path) -> None:
+        """S9."""
         for name in ("../escaped", "../../escaped", "/../escaped", "..\\escaped", "a/../../escaped", "escaped\n"):
             key = session_key(name, app="../escaped", user="../escaped")
             begun(store, key)

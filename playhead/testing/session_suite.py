@@ -45,6 +45,7 @@ class SessionSuite(StoreHarness):
         assert store.tail(KEY, 0) == ([], [])
 
     def test_the_tail_begins_after_the_newest_snapshot_on_the_path(self, store: Store) -> None:
+        """S4."""
         begun(store, count=3)
         first = full(2, {"path": [[1, 2]]})
         store.save_snapshot(KEY, first)
@@ -58,7 +59,7 @@ class SessionSuite(StoreHarness):
         assert store.tail(KEY, 2) == ([first], [])
 
     def test_a_snapshot_of_another_branch_is_never_used(self, store: Store) -> None:
-        """Two branches leave event 2, each with snapshots; and the log goes on in turns, now here, now there."""
+        """K3: Two branches leave event 2, each with snapshots; and the log goes on in turns, now here, now there."""
         begun(store, count=2)
         store.save_snapshot(KEY, snapshot_at(store, KEY, 2))
         append(store, *messages(3, 5))
@@ -86,6 +87,7 @@ class SessionSuite(StoreHarness):
         }
 
     def test_a_resume_gives_what_a_full_replay_gives_at_every_event(self, store: Store) -> None:
+        """K8."""
         begun(store, count=2)
         for n in range(3, 3 + 2 * CHAIN_MAX):
             append(store, draft("state_changed" if n % 3 else "message", n=n, turn=f"t{n}", agent="coordinator"))
@@ -431,6 +433,7 @@ class SessionSuite(StoreHarness):
         assert broken_links(store, KEY) == []
 
     def test_a_session_that_somebody_is_in_a_turn_of_is_not_deleted(self, store: Store) -> None:
+        """K23."""
         _fill(store, KEY)
         lease = store.acquire(KEY, label="the server", at=FIRST_AT)
         before = written(store)
@@ -495,6 +498,7 @@ class SessionSuite(StoreHarness):
             assert [event.seq for event in events] == [2]
 
     def test_two_stores_on_one_place_see_each_other(self, store: Store, folder: Path) -> None:
+        """K21."""
         self.need_durable()
         begun(store)
         with contextlib.closing(self.make_store(folder)) as second:
@@ -542,6 +546,7 @@ class SessionSuite(StoreHarness):
             assert broken_links(store, KEY) == []
 
     def test_the_place_on_disk_is_private(self, store: Store, folder: Path) -> None:
+        """S11."""
         self.need_durable()
         if os.name == "nt":
             pytest.skip("file modes say nothing here")

@@ -68,7 +68,7 @@ def summary(fold: Fold, facts: Facts, events: Mapping[int, Event], *, seq: int, 
     first, last_user, last_agent = (_line(events.get(one)) for one in fold.slots.get("said", [0, 0, 0]))
     users, agents, calls, tokens_in, tokens_out = fold.slots.get("counts", [0, 0, 0, 0, 0])
     waiting = len(fold.named("int"))
-    status = facts.status
+    status = _readable(facts.status)
     if status == "open":
         status = "waiting" if waiting else "interrupted" if fold.open_turn else "open"
     names = [name for name in fold.slots.get("agents", []) if name != "user"]

@@ -167,6 +167,7 @@ def test_what_cannot_be_is_an_error_that_says_so(
 
 @pytest.mark.parametrize(("tool", "function"), [(SEARCH_MEMORY_TOOL, search_memory), (READ_EVENT_TOOL, read_event)])
 def test_the_schema_is_that_of_the_function(tool: dict[str, Any], function: Callable[..., str]) -> None:
+    """K17."""
     properties = tool["parameters"]["properties"]
     parameters = list(inspect.signature(function).parameters.values())[1:]
     own = [one for one in parameters if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]

@@ -175,6 +175,7 @@ def test_an_interrupted_import_keeps_what_it_wrote_and_goes_on_from_there(
 
 
 def test_real_sessions_are_imported_searched_and_shown(cli: CommandLine, sessions: Sessions, shared_data: Path) -> None:
+    """P4."""
     document = cli("import", str(shared_data / "home" / ".claude"), "--json").json
     again = cli("import", str(shared_data / "home" / ".claude"))
     shown = [cli("show", row["id"]) for row in document["sessions"]]

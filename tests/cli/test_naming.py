@@ -131,6 +131,7 @@ def test_a_name_that_is_no_name_finds_nothing_and_breaks_nothing(several: Sessio
 
 
 def test_a_piece_from_the_middle_of_an_id_or_a_title_finds_nothing(several: Sessions) -> None:
+    """S9."""
     for name in ("9a0000", "key rotation", "2f8e"):
         with pytest.raises(Failure) as failed:
             named(several, name)

@@ -84,6 +84,7 @@ def test_the_last_exchange_is_shown_and_nothing_before_it(cli: CommandLine, uplo
 
 
 def test_what_waits_for_a_person_is_shown(cli: CommandLine, sessions: Sessions, upload: str) -> None:
+    """Z11."""
     with sessions.get(upload) as session:
         body = {"interrupt": "int-1", "reason": "input_required", "question": "Delete 14 files?"}
         session.append("interrupt_requested", body, agent="coordinator")

@@ -66,6 +66,7 @@ def test_a_session_goes_on_with_the_next_turn(
 
 
 def test_without_a_session_nothing_is_written(cli: CommandLine, tmp_home: Path, use_agent: UseAgent) -> None:
+    """K6."""
     use_agent(agents.echo)
     text, document = cli("run", "-p", "hello", "--no-session"), cli("run", "-p", "hello", "--no-session", "--json").json
 
@@ -102,6 +103,7 @@ def test_json_lines_come_as_things_happen(cli: CommandLine, use_agent: UseAgent)
 def test_a_turn_that_waits_for_a_person_ends_with_10_and_says_how_to_go_on(
     cli: CommandLine, sessions: Sessions, use_agent: UseAgent
 ) -> None:
+    """Z11."""
     use_agent(agents.asking)
     answer = cli("run", "-p", "Clean up")
     session = sessions.get("@last")

@@ -106,6 +106,7 @@ def test_no_query_is_an_error(cli: CommandLine, two: Sessions, query: str) -> No
 
 
 def test_the_json_has_the_marks_and_how_far_the_index_reaches(cli: CommandLine, two: Sessions) -> None:
+    """K16."""
     document = cli("search", "kiwis", "--json").json
     hit = document["hits"][0]
     start, end = hit["snippet"]["marks"][0]

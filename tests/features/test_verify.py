@@ -142,6 +142,7 @@ HASHED_ANEW: dict[str, tuple[Sequence[str], Sequence[str]]] = {
 
 @pytest.mark.parametrize("change", IN_THE_LOG)
 def test_a_change_to_the_log_is_named(place: Place, change: str) -> None:
+    """P5, S10."""
     statements, problems = IN_THE_LOG[change]
     damage(place, *statements)
     found = verified(place)
@@ -167,6 +168,7 @@ def test_one_changed_body_is_one_problem(place: Place) -> None:
 
 
 def test_a_body_that_was_changed_with_all_its_hashes_shows_only_against_the_hash_kept_elsewhere(place: Place) -> None:
+    """S10."""
     before = verified(place)
     damage(place, CHANGED_BODY, how="hashed anew")
     after = verified(place)
@@ -176,6 +178,7 @@ def test_a_body_that_was_changed_with_all_its_hashes_shows_only_against_the_hash
 
 
 def test_a_cut_tail_shows_only_against_the_hash_kept_elsewhere(place: Place) -> None:
+    """S10."""
     before = verified(place)
     caches = f"DELETE FROM snapshots WHERE {later_than(15)}", "UPDATE sessions SET indexed_seq = 0"
     damage(place, f"DELETE FROM events WHERE {later_than(15)}", *caches)
@@ -206,6 +209,7 @@ def test_a_cut_tail_is_named_where_a_cache_still_knows_of_it(place: Place) -> No
 def test_a_snapshot_that_says_something_else_than_a_full_replay_is_named_with_its_slot(
     place: Place, slot: str, value: str
 ) -> None:
+    """P5."""
     damage(
         place,
         f"""UPDATE snapshots SET document = json_set(document, '$.changed."{slot}"', {value}) WHERE {event(11)}""",
@@ -269,6 +273,7 @@ def test_a_snapshot_where_there_is_no_event_of_a_path_is_named(place: Place) -> 
 
 
 def test_an_index_that_is_said_to_be_further_than_the_log_is_named(place: Place) -> None:
+    """P5."""
     damage(place, "UPDATE sessions SET indexed_seq = 18")
 
     assert verified(place).problems == ("the text index is said to hold events up to 18, but the log ends at 17",)
@@ -284,6 +289,13 @@ def test_an_event_with_any_value_in_any_column_is_named(place: Place, value: str
 
     assert [seq for seq in damaged.values() if not _is_among(f"event {seq} ", found)] == []
     assert not any(_is_among(f"event {seq} ", found) for seq in (1, 3, 17))
+
+
+@pytest.mark.parametrize("seq", [1, 7, 11])
+def test_events_after_one_that_cannot_be_read_are_checked_without_it(place: Place, seq: int) -> None:
+    damage(place, f"UPDATE events SET agent = x'00ff' WHERE {event(seq)}", "DELETE FROM snapshots")
+
+    assert verified(place).problems == (f"event {seq} holds what cannot be its agent",)
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ DAMAGES: dict[str, tuple[Damage, set[int], str]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_all_records_but_the_damaged_one_become_events(tmp_path: Path, damage: str) -> None:
+    """P4."""
     script = a_day_of_work()
     make, lost, reason = DAMAGES[damage]
     count = len(script.records)

@@ -131,6 +131,7 @@ def test_the_views_of_the_log_give_the_table_too(
 def test_every_record_of_every_file_comes_back_from_its_event(
     sources: list[Source], sessions: dict[str, ImportedSession]
 ) -> None:
+    """P4."""
     for source in sources:
         restored = [restore_record(event) for event in sessions[source.path.name].events]
 
@@ -140,6 +141,7 @@ def test_every_record_of_every_file_comes_back_from_its_event(
 def test_the_log_takes_hardly_more_room_than_the_files(
     sources: list[Source], sessions: dict[str, ImportedSession]
 ) -> None:
+    """S5."""
     stored = sum(len(json.dumps(event.body)) for session in sessions.values() for event in session.events)
     given = sum(len(json.dumps(record)) for source in sources for record in _raw_records(source.path))
 

@@ -242,6 +242,12 @@ def test_the_chain_is_made_byte_for_byte_as_its_page_says() -> None:
     assert hash_2.hex() == "76d3d4a5443b4f1cab2b9b509da8979110fdbf0e29fec06c7b5d664a2f86583b"
 
 
+def test_a_time_of_minus_zero_is_hashed_as_a_database_gives_it_back() -> None:
+    drafts = [Draft("note", {"name": "a"}, "n-1", at) for at in (0.0, -0.0, 0)]
+
+    assert len({draft_envelope(draft, seq=1, parent=0) for draft in drafts}) == 1
+
+
 @given(st.tuples(texts, texts), st.tuples(texts, texts))
 def test_no_two_envelopes_have_the_same_bytes(one: tuple[str, str], other: tuple[str, str]) -> None:
     def envelope(id: str, agent: str) -> bytes:

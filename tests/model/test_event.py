@@ -186,6 +186,7 @@ def test_a_turn_begins_as_it_is_started_or_with_what_is_first_said() -> None:
     late = [
         log.add("job_changed", job="job-1", kind="tool", status="completed", turn="b"),
         log.assistant("Found it.", turn="b", scope="coordinator/researcher:1"),
+        log.add("trigger_fired", trigger="timer-1", turn="b", scope="coordinator/researcher:1"),
         log.tool(response("a"), turn="b"),
         log.add("turn_ended", status="completed", turn="b"),
         log.user("Why?"),

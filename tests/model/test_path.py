@@ -96,6 +96,7 @@ def test_damaged_parents_are_reported_and_never_walked_for_ever() -> None:
 
 @given(logs)
 def test_branches_cover_every_event_on_a_path_and_exactly_one_is_current(log: Log) -> None:
+    """P2."""
     found = branches(log.events, log.head)
 
     covered = {event.seq for branch in found for event in log.path(branch.tip_seq)}

@@ -14,6 +14,7 @@ from playhead.model.path import of_seqs
 from playhead.model.snapshot import (
     CHAIN_MAX,
     RUN,
+    SHRUNK_RANGES_MIN,
     SNAPSHOT_VERSION,
     Snapshot,
     delta,
@@ -116,6 +117,39 @@ def test_no_chain_is_longer_than_its_bound_and_after_it_comes_a_complete_one() -
     assert max(lengths) == 3 * (4 - 1) + 1
     assert after == [0]
     assert CHAIN_MAX == 3 * (RUN - 1) + 1
+
+
+def test_a_compaction_that_leaves_little_of_a_long_conversation_is_followed_by_a_complete_snapshot() -> None:
+    chain: list[Snapshot] = []
+    conversation: list[list[int]] = []
+    growing: list[int] = []
+    for seq in range(2, 2 * SHRUNK_RANGES_MIN, 2):
+        conversation.append([seq, seq])
+        chain = extended(chain, next_snapshot(chain, {"path": [[1, seq]], "conv:": conversation}, seq=seq))
+        growing.append(chain[-1].base_seq)
+    end = 2 * SHRUNK_RANGES_MIN
+
+    half = next_snapshot(chain, {"path": [[1, end]], "conv:": conversation[SHRUNK_RANGES_MIN // 2 :]}, seq=end)
+    rest = next_snapshot(chain, {"path": [[1, end]], "conv:": [[end, end]]}, seq=end)
+    after = next_snapshot([rest], {"path": [[1, end + 1]], "conv:": [[end, end + 1]]}, seq=end + 1)
+
+    assert growing.count(0) == 1
+    assert half.base_seq > 0
+    assert rest == full(end, {"path": [[1, end]], "conv:": [[end, end]]})
+    assert after.base_seq == end
+
+
+def test_after_a_compaction_of_much_a_complete_snapshot_comes_early() -> None:
+    long: dict[str, Any] = {"path": [[1, 900]], "conv:": [[seq, seq] for seq in range(1, 900, 3)]}
+    chain = [full(900, long)]
+    grown = next_snapshot(chain, long | {"path": [[1, 905]]}, seq=905)
+    chain = extended(chain, grown)
+
+    shrunk = next_snapshot(chain, {"path": [[1, 910]], "conv:": [[906, 906]]}, seq=910)
+    halved = next_snapshot(chain, {"path": [[1, 910]], "conv:": long["conv:"][150:]}, seq=910)
+
+    assert (grown.base_seq, halved.base_seq) == (900, 905)
+    assert shrunk == full(910, {"path": [[1, 910]], "conv:": [[906, 906]]})
 
 
 def test_a_snapshot_at_a_seq_that_has_one_is_made_to_replace_it() -> None:

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from playhead.errors import NewerFormat
+from playhead.errors import InvalidEvent, NewerFormat
 from playhead.model.event import Event
 from playhead.model.upcast import EVENT_VERSION, STEPS, Step, upcast
 from tests.log import Log
@@ -45,3 +45,10 @@ def test_every_version_before_this_one_has_its_step() -> None:
 
     assert sorted(STEPS) == list(range(1, EVENT_VERSION))
     assert upcast(event, EVENT_VERSION) is event
+
+
+def test_a_version_that_never_was_is_refused() -> None:
+    event = Log().user("Why?")
+
+    with pytest.raises(InvalidEvent, match="versions count from 1"):
+        upcast(event, 0)

@@ -37,9 +37,10 @@ def hold(line: Line, *, url: str, id: str, host: str | None = None, lock: str | 
             else:
                 turn.end()
                 line.say("ended")
-                return
         except PlayheadError as error:
             line.say("refused", type(error).__name__, str(error))
+        if word == "end":
+            return
 
 
 def append_stale(line: Line, *, url: str, id: str) -> None:

@@ -9,8 +9,11 @@ import apsw
 
 import playhead
 from playhead.features.live import Clock
+from playhead.model.ids import session_key
 from playhead.stores.base import Durability, Store
 from playhead.stores.open import open_store
+from playhead.stores.sqlite.bundles import BundleStore
+from playhead.stores.sqlite.log import SqliteLog
 
 
 class Place:
@@ -52,6 +55,14 @@ class Place:
             return str(db.pragma("integrity_check"))
         finally:
             db.close()
+
+
+def log_of(store: Store, id: str) -> SqliteLog:
+    """Return the log in which a store keeps the session `id`, to look at what the public page does not show."""
+    if isinstance(store, SqliteLog):
+        return store
+    assert isinstance(store, BundleStore), "there are two embedded stores"
+    return store._opened(session_key(id))[0]
 
 
 class Bundles(Place):

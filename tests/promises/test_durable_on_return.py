@@ -23,6 +23,7 @@ Said = list[list[Any]]
 
 
 def test_what_was_acknowledged_survives_kill_9_at_random_moments(place: Place, nursery: Nursery) -> None:
+    """S1."""
     problems, kills = _kill_at_random(place, nursery, sessions=2, seed=20)
 
     assert problems == []

@@ -1,4 +1,4 @@
-"""Promises 1 and 2 on a full disk: `StoreFull`, nothing half-written, and the session goes on once there is room."""
+"""S1 and S2 on a full disk: `StoreFull`, nothing half-written, and the session goes on once there is room."""
 
 from __future__ import annotations
 
@@ -129,6 +129,7 @@ def test_a_turn_that_cannot_end_for_want_of_room_is_closed_by_the_next_one(sessi
 def test_a_snapshot_a_listing_row_and_an_index_that_find_no_room_are_made_up_for_later(
     sessions: Sessions, disk: FullDisk
 ) -> None:
+    """S6."""
     session = sessions.create("s1")
     session.append("message", {"role": "user", "parts": [{"type": "text", "content": LONG}]})
     disk.limit_bytes = 0
@@ -199,6 +200,7 @@ def test_a_finished_stream_whose_record_cannot_be_dropped_stands_in_the_log_once
 
 
 def test_an_artifact_on_a_full_disk_is_not_recorded_and_leaves_no_file(place: Place, files: FullFiles) -> None:
+    """K7."""
     with place.open() as sessions:
         session = sessions.create("s1")
         session.save_artifact("notes.md", b"# Notes")

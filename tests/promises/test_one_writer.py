@@ -1,4 +1,4 @@
-"""Promise 2: one writer, no silent overwrite; a dead holder's lease is free at once; readers never wait."""
+"""S2: one writer, no silent overwrite; a dead holder's lease is free at once; readers never wait."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from playhead.model.ids import session_key
 from playhead.stores.base import LEASE_S
 from playhead.testing.drafts import draft
 from tests.promises.children import Nursery
-from tests.promises.places import Place
+from tests.promises.places import Place, log_of
 
 READ_S = 5.0
 """A reader that waits is stopped by SQLite's busy timeout of 10 s at the earliest; one that does not takes none."""
@@ -33,6 +33,7 @@ class Clock:
 
 
 def test_a_stale_append_of_another_process_writes_nothing(place: Place, nursery: Nursery) -> None:
+    """S2."""
     with place.open() as sessions:
         session = sessions.create("s1")
         child = nursery.start("holders:append_stale", url=place.url, id="s1")
@@ -95,6 +96,7 @@ def test_turns_of_several_processes_never_overlap(place: Place, nursery: Nursery
 def test_a_second_turn_is_told_who_is_in_the_first(
     place: Place, nursery: Nursery, number: signal.Signals | None
 ) -> None:
+    """S2."""
     clock = Clock()
     with place.open(clock=clock) as sessions:
         session = sessions.create("s1")
@@ -165,7 +167,7 @@ def test_a_child_that_a_holder_forked_does_not_keep_its_lease(place: Place, nurs
     with place.open() as sessions:
         sessions.create("s1").close()
         child = nursery.start("holders:hold_and_fork", url=place.url, id="s1")
-        _, orphan = child.hear_until("forked")
+        orphan = child.hear_until("forked")[1]
         child.signal(signal.SIGKILL)
         try:
             child.reap()
@@ -180,6 +182,7 @@ def test_a_child_that_a_holder_forked_does_not_keep_its_lease(place: Place, nurs
 def test_a_lease_of_another_host_is_free_after_its_time_and_the_old_holder_writes_nothing_more(
     place: Place, nursery: Nursery
 ) -> None:
+    """S2."""
     clock = Clock()
     with place.open(clock=clock) as sessions:
         session = sessions.create("s1")
@@ -246,6 +249,7 @@ def test_facts_that_another_process_states_do_not_hurt_a_turn(place: Place, nurs
 
 
 def test_readers_never_wait_for_a_writer(place: Place, nursery: Nursery) -> None:
+    """S2."""
     with place.open() as sessions:
         with sessions.create("s1", title="Flaky test") as session:
             with session.turn("Why?") as turn:
@@ -268,13 +272,13 @@ def test_readers_never_wait_for_a_writer(place: Place, nursery: Nursery) -> None
 
 def test_a_writer_never_waits_for_a_reader(place: Place) -> None:
     with place.open() as sessions, place.open() as readers:
-        session, log = sessions.create("s1"), readers.get("s1")._store
+        session = sessions.create("s1")
+        log = log_of(readers.store, "s1")
         reading, written = threading.Event(), threading.Event()
         seen: list[int] = []
 
         def read() -> None:
-            database = log.database if hasattr(log, "database") else log._opened(session_key("s1"))[0].database
-            with database.read():
+            with log.database.read():
                 seen.append(log.tip(session_key("s1")).seq)
                 reading.set()
                 written.wait(READ_S)
@@ -295,9 +299,8 @@ def test_a_probe_for_a_live_holder_refuses_nobody_the_lease(place: Place) -> Non
     """Whoever looks whether a holder is alive tries its lock, and must not be taken for a holder while at it."""
     with place.open() as sessions, place.open() as onlookers:
         session = sessions.create("s1")
-        turn = session.turn("Then its process dies.")
-        locks = turn._live.store
-        log = locks if hasattr(locks, "_locks") else locks._opened(session.key)[0]
+        session.turn("Then its process dies.")
+        log = log_of(sessions.store, "s1")
         log._locks.pop(session.key)[1].release()
         is_done = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Promise 1 when the power fails: `power` keeps every turn that has ended, `process` loses the end at the most."""
+"""S1 when the power fails: `power` keeps every turn that has ended, `process` loses the end at the most."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ Verdict = Literal["kept", "lost", "damaged"]
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_power_keeps_every_turn_that_has_ended(place: Place, tmp_path: Path, seed: int) -> None:
+    """S1."""
     verdicts = _cut(place, tmp_path, durability="power", cuts=CUTS, seed=seed)
 
     assert verdicts == {"kept": CUTS}

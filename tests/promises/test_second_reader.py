@@ -134,7 +134,7 @@ def rich(place: Place) -> Iterator[Sessions]:
         run.stream(HALF)
         turn.stream("Let me see. ", part="reasoning")
         turn.stream("It fails ")
-        turn.stream("because ")
+        turn.stream(HALF)
         yield sessions
         run.end("cancelled")
         turn.end("cancelled")
@@ -162,7 +162,7 @@ def _record_everything(sessions: Sessions) -> None:
         turn.inject("Be brief.", source="hook")
         turn.fire("timer-1", prompt="It is nine.", payload={"at": 9})
         turn.fire("timer-1")
-        turn.say("It is the network: \0, grüße, 日本語.")
+        turn.say(f"It is the network: {HALF}, \0, grüße, 日本語.")
     session.remove_trigger(session.add_trigger(_Timer()))
     session.send("plans", {"step": 1}, sender="coordinator", reply_to="x")
     session.save_artifact("report.md", b"# Report", media_type="text/markdown")
@@ -184,7 +184,7 @@ def _record_everything(sessions: Sessions) -> None:
     session.set_state({"name": "Zoë", "plan": "free"}, scope="user")
     session.set_state({"plan": "paid"}, scope="user", removed=["name"])
     session.set_state({"currency": "€"}, scope="app")
-    session.rename("Flaky upload test, 日本語")
+    session.rename(f"Flaky upload test, 日本語, {HALF}")
     session.label("ci", "network")
     session.set_status("archived")
     session.fork(at=session.path()[9].seq, id="fork", title="A fork").close()
@@ -200,6 +200,7 @@ def _record_everything(sessions: Sessions) -> None:
 
 
 def test_a_second_reader_finds_what_the_library_says_while_a_turn_goes_on(place: Place, rich: Sessions) -> None:
+    """S7."""
     expected = first_reading(rich)
     found = second_reading(_path(place))
 
@@ -210,7 +211,7 @@ def test_a_second_reader_finds_what_the_library_says_while_a_turn_goes_on(place:
     cut = next(one for one in expected if one["id"] == "cut-off")
     assert [stream["chunks"] for stream in cut["streams"]] == [
         [["text", "The log says: "], ["text", HALF]],
-        [["reasoning", "Let me see. "], ["text", "It fails "], ["text", "because "]],
+        [["reasoning", "Let me see. "], ["text", "It fails "], ["text", HALF]],
     ]
 
 
@@ -311,6 +312,7 @@ def test_the_page_names_every_kind_and_the_fields_that_are_always_there() -> Non
 
 
 def test_the_page_names_every_field_that_the_library_writes(place: Place, rich: Sessions) -> None:
+    """S7."""
     named = {kind: set(re.findall(r"\w+", fields)) | {"extra"} for kind, fields in _bodies().items()}
     unnamed = {
         (kind, name)

@@ -18,6 +18,7 @@ def said(session: Session) -> list[str]:
 
 
 def test_a_rewind_hides_a_turn_and_all_after_it_and_a_seek_brings_them_back(sessions: Sessions) -> None:
+    """Z6, P2."""
     session = sessions.create()
     talk(session, "one", "two", "three")
     end = session.head
@@ -63,6 +64,7 @@ def test_a_title_survives_a_rewind(sessions: Sessions) -> None:
 
 
 def test_an_edit_makes_a_branch_and_both_stay_reachable(sessions: Sessions) -> None:
+    """P2."""
     session = sessions.create()
     talk(session, "one", "two")
     first_tip = session.head
@@ -137,6 +139,7 @@ def test_a_session_can_be_seen_as_it_was_at_any_event(sessions: Sessions) -> Non
 
 
 def test_every_event_of_a_long_session_can_be_looked_at(sessions: Sessions) -> None:
+    """P3."""
     session = sessions.create()
     talk(session, *map(str, range(40)))
     counts = [session.at(event.seq).turn_count for event in session.events() if event.kind == "turn_ended"]
@@ -167,3 +170,25 @@ def test_nobody_rewinds_a_session_that_somebody_is_in_a_turn_of(sessions: Sessio
         session.rename("fine")
 
     assert session.title == "fine"
+
+
+def test_after_a_rewind_of_a_turn_whose_sub_agent_never_finished_people_speak_in_the_main_scope(
+    sessions: Sessions,
+) -> None:
+    """Z5."""
+    session = sessions.create()
+    talk(session, "one")
+    with session.turn("Search the papers") as turn:
+        run = turn.subagent("pipeline", "Search")
+        run.tool_call("fetch", {"page": 1}, id="call-1")
+        turn.end("interrupted")
+    session.rewind(turn=2)
+    with session.turn("Never mind") as turn:
+        turn.say("All right.")
+    prompt = session.events(kinds=["message"])[-2]
+
+    assert prompt.scope is None
+    assert said(session) == ["one", "Never mind"]
+    assert session._fold.open_calls() == {}
+    assert session._fold.named("job") == {}
+    assert session.conversation("coordinator/pipeline:1") == []

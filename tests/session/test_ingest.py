@@ -35,6 +35,7 @@ def test_importing_again_adds_nothing(sessions: Sessions) -> None:
 
 @pytest.mark.parametrize("events", [FIRST + MORE, MORE], ids=["read again whole", "read from where it stopped"])
 def test_what_the_source_gained_is_added_at_the_imported_end(sessions: Sessions, events: list[ImportedEvent]) -> None:
+    """P4."""
     sessions.ingest("s", FIRST, at=1.0)
     sessions.ingest("s", events, at=1.0)
     session = sessions.get("s")

@@ -19,6 +19,7 @@ def filled(sessions: Sessions, count: int) -> list[str]:
 
 
 def test_a_row_says_what_a_list_needs(sessions: Sessions) -> None:
+    """K20."""
     with sessions.create(title="Flaky", labels=["ci"], cwd="/project") as session:
         with session.turn("Why  does\nit fail?") as turn:
             call = turn.tool_call("run", {})
@@ -44,6 +45,7 @@ def test_a_session_without_a_title_is_called_after_its_first_prompt(sessions: Se
 
 
 def test_pages_hold_every_session_once_and_the_cursor_survives_a_change(sessions: Sessions) -> None:
+    """K20."""
     ids = filled(sessions, 7)
     seen, cursor = [], None
     while True:
@@ -58,6 +60,7 @@ def test_pages_hold_every_session_once_and_the_cursor_survives_a_change(sessions
 
 
 def test_every_order_is_the_one_it_says(sessions: Sessions) -> None:
+    """K23."""
     ids = filled(sessions, 3)
     sessions.get(ids[0]).rename("A first title")
 
@@ -67,6 +70,7 @@ def test_every_order_is_the_one_it_says(sessions: Sessions) -> None:
 
 
 def test_filters_narrow_and_nothing_else_hides_a_session(sessions: Sessions) -> None:
+    """K23."""
     ids = filled(sessions, 4)
     sessions.get(ids[1]).set_status("archived")
 
@@ -88,6 +92,7 @@ def test_a_wrong_order_or_cursor_is_an_error_that_says_so(sessions: Sessions) ->
 
 
 def test_a_listing_row_that_is_behind_is_worked_out_again(sessions: Sessions) -> None:
+    """K21."""
     session = sessions.create("s")
     session.append("message", {"role": "user", "parts": [{"type": "text", "content": "hello"}]}, agent="user")
     row = sessions.list().items[0].summary
@@ -97,6 +102,7 @@ def test_a_listing_row_that_is_behind_is_worked_out_again(sessions: Sessions) ->
 
 
 def test_a_file_that_cannot_be_read_is_a_row_that_says_why(tmp_path: Path) -> None:
+    """K21."""
     import playhead
 
     with playhead.open(f"bundles:{tmp_path}") as sessions:
@@ -113,6 +119,7 @@ def test_a_file_that_cannot_be_read_is_a_row_that_says_why(tmp_path: Path) -> No
 
 
 def test_a_deleted_session_is_gone_and_its_id_can_be_used_again(sessions: Sessions) -> None:
+    """K23."""
     session = sessions.create("s")
     with session.turn("find the canary") as turn:
         turn.say("tweet")
@@ -125,3 +132,54 @@ def test_a_deleted_session_is_gone_and_its_id_can_be_used_again(sessions: Sessio
     assert again.artifacts() == {}
     assert (again.seq, again.turn_count) == (1, 0)
     assert sessions.store.artifacts.hashes(again.key) == []
+
+
+def test_a_list_of_bundles_says_what_each_takes_on_disk(tmp_path: Path) -> None:
+    """K24."""
+    import playhead
+
+    with playhead.open(f"bundles:{tmp_path}") as sessions:
+        sessions.create("small")
+        with sessions.create("large").turn("Read it") as turn:
+            turn.say("word " * 100_000)
+        sizes = {row.id: row.size_bytes or 0 for row in sessions.list().items}
+        total = sessions.store.size_bytes()
+
+    assert 0 < sizes["small"] < 500_000 < sizes["large"]
+    assert total >= sum(sizes.values())
+
+
+def test_a_directory_that_is_moved_takes_its_sessions_along(tmp_path: Path) -> None:
+    """K22."""
+    import playhead
+
+    with playhead.open(f"bundles:{tmp_path / 'here'}") as sessions:
+        ids = filled(sessions, 3)
+        sessions.get(ids[0]).save_artifact("plot", b"bytes")
+        before = [row.summary for row in sessions.list().items]
+    (tmp_path / "here").rename(tmp_path / "there")
+    with playhead.open(f"bundles:{tmp_path / 'there'}") as sessions:
+        after = [row.summary for row in sessions.list().items]
+        artifact = sessions.get(ids[0]).artifact("plot")
+        found = {hit.session for hit in sessions.search("prompt").hits}
+
+    assert after == before
+    assert artifact == b"bytes"
+    assert found == set(ids)
+
+
+def test_deleting_a_bundle_gives_its_space_back_at_once(tmp_path: Path) -> None:
+    """Z16."""
+    import playhead
+
+    with playhead.open(f"bundles:{tmp_path}") as sessions:
+        sessions.create("kept")
+        with sessions.create("gone").turn("Read it") as turn:
+            turn.say("word " * 200_000)
+        sessions.get("gone").save_artifact("plot", b"bytes" * 100_000)
+        before = sessions.store.size_bytes()
+        sessions.delete("gone")
+        after = sessions.store.size_bytes()
+
+    assert before > 1_500_000
+    assert after < 200_000

@@ -92,6 +92,7 @@ def test_resuming_twice_adds_nothing(reopen: Reopen) -> None:
 
 
 def test_the_next_turn_closes_what_was_left_open_too(reopen: Reopen) -> None:
+    """K11."""
     sessions = crashed(reopen, lambda session: session.turn("Go").stream("Some"))
     session = sessions.get("s")
     with session.turn("Again") as turn:
@@ -166,7 +167,7 @@ class Timer:
 
 
 def test_triggers_come_back_only_through_registered_types(reopen: Reopen) -> None:
-    """K9: an unknown or failing trigger is reported, not fatal."""
+    """K9, S8: an unknown or failing trigger is reported, not fatal."""
     types = TriggerTypes({"timer": Timer})
     session = reopen().create("s", triggers=types)
     session.add_trigger(Timer(60), id="kept")
@@ -255,3 +256,106 @@ def test_an_older_value_that_was_left_behind_does_not_overwrite_a_newer_one(reop
     sessions.resume("old")
 
     assert new.state == {"user": {"colour": "green"}}
+
+
+class Counted:
+    """A store that counts the events it hands out."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.events_read = 0
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._store, name)
+        if name not in ("tail", "events", "events_at", "facts", "records"):
+            return found
+
+        def counted(*args: Any, **options: Any) -> Any:
+            answer = found(*args, **options)
+            self.events_read += len(answer[1] if name == "tail" else answer)
+            return answer
+
+        return counted
+
+
+def events_read_by_a_resume(sessions: Sessions, id: str, *, turns: int) -> int:
+    session = sessions.create(id)
+    for number in range(turns):
+        with session.turn(f"prompt {number}") as turn:
+            turn.tool_result(turn.tool_call("look", {}), number)
+            turn.set_state({"last": number})
+            turn.say(f"answer {number}")
+    session.append("note", {"name": "tail"})
+    counted: Any = Counted(sessions.store)
+    resumed = Sessions(counted).resume(id)
+    assert resumed.state == {"session": {"last": turns - 1}}
+    return int(counted.events_read)
+
+
+def test_a_resume_reads_as_few_events_of_a_long_session_as_of_a_short_one(sessions: Sessions) -> None:
+    """K8, S4."""
+    short = events_read_by_a_resume(sessions, "short", turns=3)
+    long = events_read_by_a_resume(sessions, "long", turns=150)
+
+    assert long == short
+    assert 1 <= short < 10
+
+
+def test_what_was_cut_off_is_closed_then_state_and_triggers_come_back_and_then_the_scrollback(reopen: Reopen) -> None:
+    """K4, K8."""
+    seen: list[tuple[str, Any]] = []
+
+    class Looking(Timer):
+        @classmethod
+        def from_resume_dict(cls, data: dict[str, Any]) -> "Looking":
+            now = reopen().get("s")
+            seen.append(("trigger", (now.event(now.seq).body.get("status"), now.state["user"])))
+            return cls(data["seconds"])
+
+    class Watching:
+        def on_resume(self, entries: list[Entry], pager: Pager) -> None:
+            seen.append(("output", entries[-1].kind))
+
+    types = TriggerTypes({"looking": Looking})
+
+    def work(session: Session) -> None:
+        body = {"trigger": "t", "type": "looking", "data": {"seconds": 1}, "status": "added"}
+        session.append("trigger_changed", body)
+        session.append("state_changed", {"delta": {"user": {"colour": "blue"}}})
+        turn = session.turn("Go")
+        turn.subagent("researcher", "Look").stream("Half")
+        turn.stream("Some")
+
+    session = crashed(reopen, work).resume("s", triggers=types, outputs=[Watching()])
+
+    assert [name for name, _ in seen] == ["trigger", "output"]
+    assert seen[0][1] == ("interrupted", {"colour": "blue"})
+    assert session.resumed.sub_agents == ("coordinator/researcher:1",)
+    assert session.conversation("coordinator/researcher:1")[-1].text == "Half"
+
+
+def test_a_question_waits_through_a_restart_with_all_that_the_agent_needs_to_go_on(reopen: Reopen) -> None:
+    """Z11, Z12."""
+    session = reopen().create("s")
+    turn = session.turn("Deploy")
+    turn.tool_call("deploy", {"to": "production"}, id="call-1")
+    body = {
+        "interrupt": "ask-1",
+        "reason": "confirmation",
+        "question": "Deploy to production?",
+        "tool_call": "call-1",
+        "checkpoint": {"step": 3},
+    }
+    session.append("interrupt_requested", body, agent=turn.agent, turn=turn.turn_id)
+    turn.end("interrupted")
+    again = reopen().resume("s")
+    asked = again.waiting[0]
+    with again.turn(id=asked.turn, cause="resume") as turn:
+        answer = {"interrupt": "ask-1", "status": "resolved", "answer": "yes"}
+        again.append("interrupt_answered", answer, turn=asked.turn)
+        turn.tool_result("call-1", "deployed")
+
+    assert not again.resumed.sealed
+    assert (asked.question, asked.checkpoint, asked.turn) == ("Deploy to production?", {"step": 3}, turn.turn_id)
+    assert again.waiting == []
+    assert again.turn_count == 1

@@ -49,19 +49,52 @@ def filled(sessions: Sessions) -> Sessions:
     ],
 )
 def test_what_a_person_types_finds_the_session(filled: Sessions, query: str, session: str) -> None:
-    """K14, K15."""
+    """K14, K15, K19."""
     found = filled.search(query)
 
     assert found.hits, query
     assert found.hits[0].session == session
 
 
+def test_all_that_was_recorded_is_found(sessions: Sessions) -> None:
+    """K14: messages, reasoning, tools, jobs, sub-agents, channels, triggers, summaries, questions, artifact names."""
+    session = sessions.create("s", title="marble title")
+    with session.turn("granite prompt") as turn:
+        turn.think("basalt reasoning")
+        call = turn.tool_call("quarry", {"stone": "gneiss argument"})
+        turn.tool_result(call, {"report": ["slate result"]})
+        turn.tool_result("call-2", "obsidian failure", is_error=True)
+        turn.fire("nightly", prompt="flint trigger")
+        turn.inject("chert reminder", source="hook")
+        job = turn.job("grind", {"grain": "emery"})
+        job.done("pumice dust")
+        with turn.subagent("researcher", "dolerite task") as run:
+            run.say("schist finding")
+        turn.set_state({"mineral": "feldspar"})
+        session.send("review", "travertine message", sender="coordinator", turn=turn.turn_id)
+        session.save_artifact("limestone.png", b"bytes")
+        turn.say("diorite answer")
+    first, last = session.event(1).id, session.event(session.seq).id
+    session.append("compaction", {"from": first, "to": last, "summary": "gabbro summary"})
+    asked = {"interrupt": "ask-1", "reason": "confirmation", "question": "andesite question"}
+    session.append("interrupt_requested", asked)
+    words = (
+        "marble granite basalt quarry gneiss slate obsidian flint chert emery pumice dolerite schist feldspar "
+        "travertine limestone diorite gabbro andesite"
+    )
+    missing = [word for word in words.split() if not sessions.search(word).hits]
+
+    assert missing == []
+
+
 @pytest.mark.parametrize("query", ['"unbalanced', "AND", "NEAR(", "*", "col:", "a:b:c", "\0", "'; DROP TABLE", "-", ""])
 def test_nothing_that_can_be_typed_is_an_error(filled: Sessions, query: str) -> None:
+    """K15."""
     filled.search(query)
 
 
 def test_a_search_sees_the_last_event_also_in_the_middle_of_a_turn(sessions: Sessions) -> None:
+    """K16, S6."""
     session = sessions.create("s")
     with session.turn("begin") as turn:
         event = turn.say("the zeppelin has landed")
@@ -72,6 +105,7 @@ def test_a_search_sees_the_last_event_also_in_the_middle_of_a_turn(sessions: Ses
 
 
 def test_filters_hold_and_exclude_each_other(filled: Sessions) -> None:
+    """K14."""
     by_time = filled.search("upload", until=0.0)
     live = filled.search("upload", branch="live")
     filled.get("upload").rewind(turn=1)
@@ -92,6 +126,7 @@ def test_filters_alone_answer_with_the_newest_events(filled: Sessions) -> None:
 
 
 def test_a_hit_in_a_forks_copy_is_left_out_beside_the_event_itself(filled: Sessions) -> None:
+    """K14."""
     fork = filled.get("upload").fork()
     with fork.turn("and the proxy?") as turn:
         turn.say("It idles.")
@@ -104,6 +139,7 @@ def test_a_hit_in_a_forks_copy_is_left_out_beside_the_event_itself(filled: Sessi
 
 
 def test_a_snippet_marks_what_matched_in_the_stored_text(filled: Sessions) -> None:
+    """K16."""
     hit = filled.search("proxy").hits[0]
     marked = [hit.snippet.text[start:end] for start, end in hit.snippet.marks]
 
@@ -112,6 +148,7 @@ def test_a_snippet_marks_what_matched_in_the_stored_text(filled: Sessions) -> No
 
 
 def test_an_index_that_was_dropped_is_built_again(filled: Sessions) -> None:
+    """S6."""
     before = places(filled.search("upload"))
     filled.store.text.drop()
 

@@ -11,12 +11,41 @@ def kinds(session: Session) -> list[str]:
 
 
 def test_the_prompt_is_in_the_log_before_anything_is_answered(sessions: Sessions) -> None:
+    """S1."""
     session = sessions.create()
     turn = session.turn("Why does test_upload fail?")
     seen = sessions.get(session.id).conversation()
     turn.end()
 
     assert [(message.role, message.text) for message in seen] == [("user", "Why does test_upload fail?")]
+
+
+def test_each_turn_s_end_keeps_a_snapshot_that_later_turns_leave_usable(sessions: Sessions) -> None:
+    """K3."""
+    session = sessions.create("s")
+    ends, said = [], []
+    for number in range(4):
+        with session.turn(f"Look up {number}") as turn:
+            call = turn.tool_call("look_up", {"number": number}, id=f"call-{number}")
+            turn.tool_result(call, {"found": number})
+            with turn.subagent("researcher", f"Check {number}") as run:
+                run.say(f"Checked {number}.")
+        ends.append(session.head)
+        said.append(session.conversation())
+    seqs = sessions.store.snapshot_seqs(session.key)
+    tails = [sessions.store.tail(session.key, end)[1] for end in ends]
+    reopened = sessions.get("s")
+
+    assert set(ends) <= set(seqs)
+    assert tails == [[]] * 4
+    assert [reopened.at(end).conversation() for end in ends] == said
+    assert said[3][-2].parts[0] == {
+        "type": "tool_call",
+        "id": "call-3",
+        "name": "look_up",
+        "arguments": {"number": 3},
+    }
+    assert reopened.at(ends[1]).conversation("coordinator/researcher:2")[-1].text == "Checked 1."
 
 
 def test_pieces_of_one_reply_are_one_message_and_results_follow_it(sessions: Sessions) -> None:
@@ -134,6 +163,7 @@ def test_a_refused_message_leaves_the_turn_usable(sessions: Sessions) -> None:
 
 
 def test_a_sub_agent_is_recorded_in_its_own_scope_as_it_happens(sessions: Sessions) -> None:
+    """K4, Z4."""
     session = sessions.create()
     with session.turn("Find out") as turn:
         with turn.subagent("researcher", "Look it up") as run:
@@ -151,6 +181,7 @@ def test_a_sub_agent_is_recorded_in_its_own_scope_as_it_happens(sessions: Sessio
 
 
 def test_a_failing_sub_agent_is_closed_as_failed(sessions: Sessions) -> None:
+    """Z4."""
     session = sessions.create()
     with session.turn("Find out") as turn:
         with pytest.raises(ValueError):
@@ -176,6 +207,7 @@ def test_run_numbers_never_repeat_even_after_a_rewind(sessions: Sessions) -> Non
 
 
 def test_jobs_channels_notes_and_artifacts_are_events(sessions: Sessions) -> None:
+    """K1, K2, K4."""
     session = sessions.create()
     with session.turn("Plot it") as turn:
         job = turn.job("render", {"dpi": 300})
@@ -192,6 +224,7 @@ def test_jobs_channels_notes_and_artifacts_are_events(sessions: Sessions) -> Non
 
 
 def test_state_is_kept_per_scope_and_temporary_keys_never(sessions: Sessions) -> None:
+    """K4, Z3."""
     session = sessions.create(state={"topic": "upload"})
     with session.turn("Go") as turn:
         turn.set_state({"step": 1, "temp:draft": "secret canary"})
@@ -204,6 +237,7 @@ def test_state_is_kept_per_scope_and_temporary_keys_never(sessions: Sessions) ->
 
 
 def test_shared_state_is_seen_by_every_session_it_concerns(sessions: Sessions) -> None:
+    """Z3."""
     one = sessions.create(user="ann")
     two = sessions.create(user="ann")
     other = sessions.create(user="bob")

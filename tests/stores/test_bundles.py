@@ -24,5 +24,5 @@ TestBesideTheMemoryStore = store_machine(opened)
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_600)
-class TestBesideTheMemoryStoreForLonger(store_machine(opened, examples=2_000, steps=60)):  # type: ignore[misc]
+class TestBesideTheMemoryStoreForLonger(store_machine(opened, examples=1_000, steps=50)):  # type: ignore[misc]
     """The same machine, with room for long histories."""

@@ -116,6 +116,7 @@ def test_a_summary_stands_where_the_stretch_stood() -> None:
 
 
 def test_a_summary_comes_as_a_message_of_the_user_that_says_what_it_is() -> None:
+    """Z10."""
     log = Log()
     [(question, answer)] = talk(log, "A")
     summary = log.compact(question, answer, "A.", at=7.0, by="coordinator", turn="turn-1")
@@ -134,6 +135,7 @@ def test_a_summary_comes_as_a_message_of_the_user_that_says_what_it_is() -> None
 
 
 def test_rewinding_past_a_compaction_brings_the_stretch_back() -> None:
+    """Z6."""
     log = Log()
     (first, _), (_, last) = talk(log, "A", "B")
     raw = said(log)
@@ -149,6 +151,7 @@ def test_rewinding_past_a_compaction_brings_the_stretch_back() -> None:
 
 
 def test_a_rolling_compaction_takes_the_earlier_summary_in() -> None:
+    """Z9."""
     log = Log()
     (first, second), (_, fourth), (_, sixth) = talk(log, "A", "B", "C")
     earlier = log.compact(first, second, "A.")
@@ -265,6 +268,7 @@ def test_instructions_alone_are_nothing_to_sum_up() -> None:
 
 
 def test_a_compaction_of_one_scope_leaves_the_others_alone() -> None:
+    """Z9."""
     log, scope = Log(), "coordinator/researcher:1"
     [(question, _)] = talk(log, "A")
     log.user("Look it up.", scope=scope)

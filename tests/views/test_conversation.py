@@ -75,6 +75,7 @@ def test_a_conversation_is_what_was_said_in_the_main_scope() -> None:
 
 
 def test_a_sub_agents_conversation_is_that_of_its_scope() -> None:
+    """Z4."""
     log, scope = Log(), "coordinator/researcher:1"
     log.user("Why?")
     log.user("Look it up.", scope=scope)
@@ -256,7 +257,7 @@ def test_calls_without_ids_are_answered_in_order_by_the_names_of_their_tools() -
 
 def test_a_tool_of_the_provider_keeps_its_result_within_the_reply() -> None:
     log = Log()
-    log.assistant(call("s", "web_search"), response("s", "found"), "It is known.", call("a"))
+    log.assistant(call("s", "web_search"), response("s", "found"), response("s", "twice"), "It is known.", call("a"))
     log.tool(response("a", "first"))
     log.tool(response("s", "found again"))
 

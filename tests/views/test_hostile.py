@@ -66,15 +66,15 @@ def placed(events: list[Event]) -> list[Event]:
     return path
 
 
-def look(events: list[Event], path: list[Event]) -> dict[str, Any]:
-    """Return what every view says of a log and a path."""
+def look(events: list[Event], path: list[Event], said: list[Event]) -> dict[str, Any]:
+    """Return what every view says of a log and a path. said: events that may be facts."""
     by_seq = {event.seq: event for event in events}
     fold = Fold().apply_all(path)
-    row = summary(fold, facts(events), {seq: by_seq[seq] for seq in wanted_seqs(fold)}, seq=len(events), last_at=0.0)
+    row = summary(fold, facts(said), {seq: by_seq[seq] for seq in wanted_seqs(fold)}, seq=len(events), last_at=0.0)
     return {
         "branches": branches(events, path[-1].seq),
         "conversations": [conversation_of_path(path, scope, sealed=flag) for scope in SCOPES for flag in (True, False)],
-        "facts": facts(events),
+        "facts": facts(said),
         "interrupts": interrupts(path),
         "slots": fold.slots,
         "state": state(path),
@@ -91,7 +91,7 @@ def look(events: list[Event], path: list[Event]) -> dict[str, Any]:
 def test_no_view_fails_on_a_body_of_any_shape(events: list[Event]) -> None:
     path = placed(events)
 
-    seen = look(path, path)
+    seen = look(path, path, events)
 
     assert seen["state"] == seen["state_from_positions"]
     assert seen["waiting"] == Fold(seen["slots"]).named("int")
@@ -105,7 +105,7 @@ def test_no_view_fails_on_a_log_that_lost_bodies_to_a_redaction(log: Log, data: 
         log.redact(event, is_fact=is_fact(event.kind, event.body))
     path = log.path()
 
-    seen = look(log.events, path)
+    seen = look(log.events, path, log.events)
 
     assert seen["state"] == seen["state_from_positions"]
     assert seen["waiting"] == Fold(seen["slots"]).named("int")

@@ -56,6 +56,7 @@ def test_an_answer_ends_the_wait() -> None:
 
 
 def test_the_first_answer_counts() -> None:
+    """Z12."""
     log = Log()
     ask(log, "ask-1")
     log.add("interrupt_answered", interrupt="ask-1", status="resolved", answer="yes")

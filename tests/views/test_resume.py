@@ -79,6 +79,7 @@ def sessions(taken: Sequence[Step]) -> tuple[Log, Keeper, list[Fold]]:
 @settings(max_examples=150)
 @given(many(kept_steps))
 def test_a_resume_gives_what_a_full_replay_gives_on_every_branch(taken: list[Step]) -> None:
+    """K3."""
     with pytest.MonkeyPatch.context() as patch:
         # Short runs, so that few snapshots make chains of every level.
         patch.setattr(snapshots, "RUN", 2)
@@ -108,6 +109,7 @@ def by_seq(named: dict[str, Any]) -> list[tuple[str, int]]:
 
 @given(many(steps), many(steps, size_max=20))
 def test_going_back_gives_the_views_of_then(before: list[Step], after: list[Step]) -> None:
+    """P3."""
     then = build(before)
     path = then.path()
     log = build([*before, *after])
@@ -162,6 +164,7 @@ def long_session(turn_count: int) -> Log:
 
 
 def test_snapshots_stay_small_and_grow_with_the_session_not_faster() -> None:
+    """S5."""
     log, fold = long_session(400), Fold()
     chain: list[Snapshot] = []
     sizes, lengths = [], []

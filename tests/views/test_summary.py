@@ -44,6 +44,7 @@ def test_a_new_session_says_that_it_is_new() -> None:
 
 
 def test_a_session_shows_what_was_asked_and_answered_and_how_much() -> None:
+    """K20, K24."""
     log = Log()
     log.events[0].body.update(cwd="/home/ana/shop", origin="claude-code", forked_from={"session": "a", "seq": 3})
     log.user("Why does\n test_upload fail?", by="user", turn="turn-1")
@@ -125,12 +126,13 @@ def test_a_row_holds_only_text_that_can_be_kept_and_sent() -> None:
     log.user(half)
     log.assistant(half)
     untitled = listed(log)
-    log.add("session_changed", title=half, labels=[half])
+    log.add("session_changed", title=half, labels=[half], status=half)
 
     row = listed(log)
 
     assert (untitled.title, untitled.preview, untitled.last_agent) == ("half ? a pair",) * 3
-    assert (row.title, row.labels, row.cwd, row.origin) == ("half ? a pair", ("half ? a pair",), *["half ? a pair"] * 2)
+    assert (row.title, row.status, row.labels) == ("half ? a pair", "half ? a pair", ("half ? a pair",))
+    assert (row.cwd, row.origin) == ("half ? a pair", "half ? a pair")
     assert row.forked_from == {"half ? a pair": "half ? a pair", "seq": 3}
     assert msgspec.json.decode(msgspec.json.encode(row), type=Summary) == row
 

@@ -137,6 +137,7 @@ def test_what_came_beside_a_response_is_shown_as_well() -> None:
     [("completed", "interrupted"), ("failed", "interrupted"), ("cancelled", "interrupted"), ("interrupted", "running")],
 )
 def test_a_call_is_over_when_its_turn_is_unless_that_waits_for_a_person(status: str, expected: str) -> None:
+    """Z5."""
     log = Log()
     log.assistant(call("a"), call("b"), turn="turn-1")
     log.assistant(call("c"), turn="turn-2")
@@ -165,6 +166,7 @@ def test_a_page_shows_one_scope_and_no_system_messages_unless_asked() -> None:
 
 
 def test_compacted_stretches_stay_visible_with_a_marker() -> None:
+    """Z10."""
     log = Log()
     question, answer = log.user("Why?"), log.assistant("Because.")
     log.compact(question, answer, "Asked and answered.")

@@ -26,6 +26,7 @@ def test_turns_are_numbered_along_the_path_with_their_bounds_and_ends() -> None:
 
 
 def test_a_turn_that_was_paused_goes_on_as_itself() -> None:
+    """Z12."""
     log = Log()
     log.add("turn_started", cause="user", turn="a")
     log.add("turn_ended", status="interrupted", turn="a")

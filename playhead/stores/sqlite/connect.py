@@ -281,6 +281,10 @@ def _empty_image(*, is_shared: bool) -> bytes:
         connection.close()
 
 
+class NotUtf8(StoreDamaged):
+    """A text in the database is not UTF-8. In a cache it can be passed over."""
+
+
 class translated:
     """Translate the driver's errors into Playhead's, at the store's edge. A class: a generator costs twice as much."""
 
@@ -298,6 +302,8 @@ class translated:
             meant = self.meaning(error)
             if meant is not error:
                 raise meant from error
+        elif isinstance(error, UnicodeDecodeError):
+            raise NotUtf8(f"{self._path} is damaged: a text in it is not UTF-8") from error
 
     def meaning(self, error: apsw.Error) -> Exception:
         """Return the error that a caller of the store should see; the driver's own where it can only be our mistake."""
@@ -308,6 +314,8 @@ class translated:
             return StoreUnavailable(f"{path} stayed locked for {BUSY_TIMEOUT_MS / 1000:g} s; retry")
         if isinstance(error, apsw.NotADBError):
             return NotAStore(f"{path} is not an SQLite file")
+        if isinstance(error, apsw.SQLError) and "no such" in str(error):
+            return StoreDamaged(f"{path} lacks a part of its schema: {error}")
         if isinstance(error, apsw.CorruptError):
             return StoreDamaged(f"{path} is damaged: {error}")
         if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):

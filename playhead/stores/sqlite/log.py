@@ -52,7 +52,7 @@ from playhead.stores.base import (
     Tip,
 )
 from playhead.stores.oslock import OsLock
-from playhead.stores.sqlite.connect import Database, Row
+from playhead.stores.sqlite.connect import Database, NotUtf8, Row
 
 SEQ_BITS = 32
 SEQ_MAX = (1 << SEQ_BITS) - 1
@@ -271,11 +271,11 @@ class SqliteLog:
 
     def _chain(self, base: int, seq: int) -> list[Snapshot]:
         """Return the snapshots from a complete one to the one at `seq`, or [] where it cannot be used."""
-        rows = self.database.query("snapshot_chain", {"row": base + seq, "base": base})
         try:
+            rows = self.database.query("snapshot_chain", {"row": base + seq, "base": base})
             chain = [msgspec.convert(decode_body(row[0]), Snapshot) for row in rows]
-        except (InvalidEvent, msgspec.ValidationError):
-            return []
+        except (InvalidEvent, msgspec.ValidationError, NotUtf8, TypeError):
+            return []  # Only a cache: the log says the same.
         return chain if is_usable(chain) else []
 
     def facts(self, key: SessionKey, *, until: int | None = None) -> list[Event]:
@@ -347,7 +347,7 @@ class SqliteLog:
 
     def acquire(self, key: SessionKey, *, label: str = "", at: float) -> Lease:
         number = self.require(key)
-        lock = OsLock.try_take(self._lock_path(number))
+        lock = OsLock.take(self._lock_path(number))
         if lock is None:
             row = self.database.row("lease", {"number": number})
             raise SessionBusy(key.id, _holder(row[1] if row else None))
@@ -398,11 +398,7 @@ class SqliteLog:
         """Return True when the holder ran on this host and its lock is free: the system frees it with the process."""
         if key in self._locks or not is_this_host(holder):
             return False
-        lock = OsLock.try_take(self._lock_path(number))
-        if lock is None:
-            return False
-        lock.release()
-        return True
+        return not OsLock.is_held(self._lock_path(number))
 
     def _need_free(self, key: SessionKey, number: int) -> None:
         fence, holder, _ = self._lease(number)
@@ -504,7 +500,7 @@ def _next(number: int, tip: Tip, draft: Draft, body: str) -> tuple[Event, tuple[
     parent = draft.parent if fact and draft.parent is not None else tip.head
     salt = os.urandom(SALT_BYTES)
     hash = chain_hash(tip.hash, draft_envelope(draft, seq=seq, parent=parent), body_digest(salt, body))
-    id, at, kind, agent, turn, scope = draft.id, float(draft.at), draft.kind, draft.agent, draft.turn, draft.scope
+    id, at, kind, agent, turn, scope = draft.id, float(draft.at) + 0.0, draft.kind, draft.agent, draft.turn, draft.scope
     row = (number << SEQ_BITS) + seq
     bindings = (row, parent, id, at, kind, agent, turn, scope, body, salt, hash, 1 if fact else None)
     event = Event(seq, parent, id, at, kind, agent, turn, scope, draft.body)

@@ -11,9 +11,13 @@ SELECT EXISTS (SELECT 1 FROM events WHERE row = :row AND fact IS NULL);
 SELECT app, user, id FROM sessions;
 
 -- name: insert_session
--- Numbers are never used twice while events of theirs remain: the events of a deleted session go first.
+-- A number is never used while events of it remain, be it of a session whose row was removed by hand.
 -- The first fence is drawn at random: one given out before a deletion means nothing to a session of the same id.
-INSERT INTO sessions (app, user, id, event_version, fence) VALUES (:app, :user, :id, :event_version, :fence)
+INSERT INTO sessions (number, app, user, id, event_version, fence)
+VALUES (
+  1 + max(coalesce((SELECT max(number) FROM sessions), 0), coalesce((SELECT max(row) FROM events), 0) >> 32),
+  :app, :user, :id, :event_version, :fence
+)
 RETURNING number;
 
 -- name: tip
@@ -113,7 +117,8 @@ SELECT fence, holder, renewed_at FROM sessions WHERE number = :number;
 UPDATE sessions SET fence = fence + 1, holder = :holder, renewed_at = :at WHERE number = :number RETURNING fence;
 
 -- name: renew_lease
-UPDATE sessions SET renewed_at = :at WHERE number = :number AND fence = :fence;
+-- Never back: an imported event says when it happened, not when it was written.
+UPDATE sessions SET renewed_at = max(renewed_at, :at) WHERE number = :number AND fence = :fence;
 
 -- name: release_lease
 UPDATE sessions SET holder = NULL WHERE number = :number AND fence = :fence;
