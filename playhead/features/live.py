@@ -139,9 +139,10 @@ class Live:
         """Take in what others appended since this object last looked."""
         with self.lock:
             tip = self.store.tip(self.key)
-            if tip.seq > self.seq:
+            is_other = tip.seq < self.seq  # A log never gets shorter: somebody deleted it and began another.
+            if tip.seq != self.seq:
                 self.seq, self.last_at = tip.seq, tip.at
-                if tip.head != self.head:
+                if tip.head != self.head or is_other:
                     self._go_to(tip.head)
 
     def _take_in(self, events: Sequence[Event]) -> None:

@@ -24,6 +24,10 @@ _WRONG_KIND = (LookupError, TypeError, ValueError, OverflowError)
 """What a value raises that is of another kind than its column should hold: SQLite keeps any kind in any column."""
 
 
+UNREADABLE_MAX = 1_000
+"""After so many events that cannot be read the rest is given up: a damaged end can name any seq at all."""
+
+
 class Verified(msgspec.Struct, frozen=True):
     """What was checked. ok: no problem was found. problems: sentences, each with its seq. head_hash: hex of the last
     event's chain hash; kept elsewhere, it also proves that no tail was cut off."""
@@ -72,14 +76,16 @@ def verify(store: Store, key: SessionKey) -> Verified:
 
 def _read_log(store: Store, key: SessionKey, checker: _Checker, *, until: int) -> None:
     """Show every event up to `until` to the checker, in pages; from one that cannot be read on, one by one."""
-    after, limit = 0, EVENTS_PAGE_MAX
+    after, limit, unreadable = 0, EVENTS_PAGE_MAX, 0
     while after < until:
         try:
             page = store.records(key, after=after, limit=limit)
         except (StoreDamaged, UnicodeDecodeError) as error:
             if limit == 1:
-                after += 1
+                after, unreadable = after + 1, unreadable + 1
                 checker.pass_over(after, f"cannot be read: {error}")
+            if unreadable >= UNREADABLE_MAX:
+                return
             limit = 1
             continue
         if not page:

@@ -122,8 +122,22 @@ def find(
         live_path=live_path,
     )
     k = max(0, min(k, HITS_MAX))
-    candidates = _candidates(store, query, list(end), where, k, check)
-    hits = _without_copies(store, [_hit(match, event, query, check) for match, event in candidates])
+
+    def hits_in(keys: Sequence[SessionKey]) -> list[Hit]:
+        candidates = _candidates(store, query, keys, where, k, check)
+        return _without_copies(store, [_hit(match, event, query, check) for match, event in candidates])
+
+    try:
+        hits = hits_in(list(end))
+    except PlayheadError:
+        # One damaged session must not hide all others: those that cannot be searched alone are left out.
+        for key in list(end):
+            try:
+                hits_in([key])
+            except PlayheadError as error:
+                problems[key.id] = str(error)
+                del end[key]
+        hits = hits_in(list(end))
     return Found(
         query=typed,
         mode="fts",

@@ -84,7 +84,7 @@ class MemoryStore:
         self._fences = itertools.count(1)
 
     def create(self, key: SessionKey, drafts: Sequence[Draft], *, artifacts: Iterable[bytes] = ()) -> list[Event]:
-        sound = [_sound(draft) for draft in drafts]
+        sound, kept = [_sound(draft) for draft in drafts], list(artifacts)
         with self._opened():
             if not drafts or drafts[0].kind != "session_started":
                 raise InvalidEvent(f"session {key.id!r} must begin with a session_started")
@@ -94,7 +94,7 @@ class MemoryStore:
             session.stored(sound)
             events = session.take(self._staged(session, sound))
             self._sessions[key] = session
-            for data in artifacts:
+            for data in kept:
                 self.artifacts.put(key, data)
             return events
 

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from playhead.errors import ArtifactDamaged, ArtifactNotFound, InvalidEvent, InvalidName, PlayheadError, SessionNotFound
+from playhead.errors import (
+    ArtifactDamaged,
+    ArtifactNotFound,
+    InvalidEvent,
+    InvalidName,
+    PlayheadError,
+    SessionExists,
+    SessionNotFound,
+)
 from playhead.model.ids import session_key
 from playhead.stores.base import Store, TextFilter, TextRow
-from playhead.testing.drafts import FIRST_AT, HOSTILE_NAMES, HOSTILE_TEXTS, draft
+from playhead.testing.drafts import FIRST_AT, HOSTILE_NAMES, HOSTILE_TEXTS, draft, started
 from playhead.testing.store_harness import KEY, StoreHarness, append, begun
 
 OTHER = session_key("flaky-test", user="ada")
@@ -177,6 +186,27 @@ class CompanionSuite(StoreHarness):
         with pytest.raises(SessionNotFound):
             store.artifacts.put(KEY, b"chart")
         begun(store)
+
+        assert store.artifacts.hashes(KEY) == []
+
+    def test_a_session_can_have_artifacts_from_its_first_moment_on(self, store: Store) -> None:
+        store.create(KEY, [started()], artifacts=iter([b"chart", b"report", b"chart"]))
+        hashes = store.artifacts.hashes(KEY)
+
+        assert sorted(store.artifacts.get(KEY, hash) for hash in hashes) == [b"chart", b"report"]
+
+    def test_a_session_that_cannot_begin_keeps_no_artifacts(self, store: Store) -> None:
+        def unreadable() -> Iterator[bytes]:
+            yield b"chart"
+            raise ArtifactDamaged("the bytes to be copied are not what they were")
+
+        with pytest.raises(InvalidEvent):
+            store.create(KEY, [draft()], artifacts=[b"chart"])
+        with pytest.raises(ArtifactDamaged):
+            store.create(KEY, [started()], artifacts=unreadable())
+        begun(store)
+        with pytest.raises(SessionExists):
+            store.create(KEY, [started()], artifacts=[b"chart"])
 
         assert store.artifacts.hashes(KEY) == []
 

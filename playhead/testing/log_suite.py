@@ -253,7 +253,7 @@ class LogSuite(StoreHarness):
         assert [event.seq for event in events] == list(range(2, 3_001))
         assert [event.parent for event in all_events(store, KEY)] == list(range(3_000))
 
-    @pytest.mark.parametrize("at", [0.0, -1.5, 1e300, 5e-324, FIRST_AT + 1 / 3])
+    @pytest.mark.parametrize("at", [0.0, -0.0, -1.5, 1e300, 5e-324, FIRST_AT + 1 / 3])
     def test_at_is_an_exact_float_and_clocks_may_go_back(self, store: Store, at: float) -> None:
         begun(store, count=2)
         append(store, draft(n=3, at=at), draft(n=4, at=at - 1))
@@ -261,6 +261,7 @@ class LogSuite(StoreHarness):
 
         assert [event.at for event in events] == [at, at - 1]
         assert store.tip(KEY).at == at - 1
+        assert broken_links(store, KEY) == []
 
     # Beginning a session.
 

@@ -105,10 +105,10 @@ class StoreMachine(RuleBasedStateMachine):
         for key in (KEYS[1], KEYS[0]):
             self.create(key, [draft(n=n) for n in range(1, 4)])
 
-    @rule(key=_any_key, batch=_batch | st.just([]))
-    def create(self, key: SessionKey, batch: list[Draft]) -> None:
+    @rule(key=_any_key, batch=_batch | st.just([]), artifacts=st.lists(st.binary(max_size=9), max_size=2))
+    def create(self, key: SessionKey, batch: list[Draft], artifacts: Sequence[bytes] = ()) -> None:
         batch = [started(app=key.app, user=key.user), *self.renamed(batch)]
-        if self.both(key, lambda store: store.create(key, batch)):
+        if self.both(key, lambda store: store.create(key, batch, artifacts=artifacts)):
             self.written[key] = [batch]
 
     @rule(key=_key, batch=_batch | _facts)

@@ -1,5 +1,6 @@
 """Damage of a cache stops nothing, and damage of the log is an error of ours, never the driver's."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import playhead
-from playhead.errors import PlayheadError, StoreDamaged
+from playhead.errors import NotAStore, PlayheadError, StoreDamaged
 
 PROJECT = Path(__file__).parents[2]
 
@@ -89,3 +90,11 @@ def test_a_missing_table_is_damage_that_is_named(tmp_path: Path) -> None:
     with playhead.open(damaged(tmp_path, "DROP TABLE snapshots")) as sessions:
         with pytest.raises(StoreDamaged, match="lacks a part of its schema"):
             sessions.get("s")
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        with pytest.raises(NotAStore, match="no regular file"):
+            playhead.open(f"sqlite:{tmp_path / name}")

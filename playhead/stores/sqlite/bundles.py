@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from playhead.errors import (
+    NotAStore,
     PlayheadError,
     SessionExists,
     SessionNotFound,
@@ -288,6 +289,8 @@ class BundleStore:
     def _need_readable(self, path: Path) -> None:
         """Raise what is wrong with a bundle, where there is one and it cannot be read."""
         if os.path.lexists(path) and (problem := self._row(path).problem) not in (None, EMPTIED):
+            if not _is_regular(path):
+                raise NotAStore(problem)
             Database.open(str(path), vfs=self._vfs, read_only=True).close()
             raise StoreDamaged(f"{path}: {problem}")
 

@@ -67,6 +67,8 @@ class Database:
 
         Raises `NotAStore` for any other file, `NewerFormat` for one of a newer version; both are left untouched.
         """
+        if os.path.lexists(path) and not os.path.isfile(path):
+            raise NotAStore(f"{path} is no regular file")  # Opening a pipe would wait for ever.
         had_wal = _has_wal(path)
         with translated(path):
             database = cls(path, _connected(path, vfs=vfs, read_only=read_only))
