@@ -49,7 +49,8 @@ class Tip(msgspec.Struct, frozen=True, gc=False):
 
 class Record(msgspec.Struct, frozen=True):
     """An event as it is stored, for verification and export. body is None where it was redacted; then `digest` stands
-    for it. digest is None otherwise. version: event version it was written in."""
+    for it.
+    digest is None otherwise."""
 
     seq: int
     parent: int
@@ -162,7 +163,7 @@ class Notes(Protocol):
     """The store log: facts that belong to no session (shared state, import positions, settings, purged ids)."""
 
     def put(self, topic: str, name: str, body: dict[str, Any], *, id: str, at: float) -> None:
-        """Append a note. The newest of (topic, name) is the one in force. The same id again changes nothing."""
+        """Append a note. The one of (topic, name) that was put last is in force, whatever `at` says. The same id again changes nothing."""
 
     def get(self, topic: str, name: str) -> dict[str, Any] | None:
         """Return the body of the newest note, or None."""
@@ -234,7 +235,7 @@ class Store(Protocol):
         other facts are taken.
 
         When the ids of all drafts are in the log with the same kind and body, the stored events are returned and
-        nothing is written, whatever `expected_seq` says: a retry is safe. Any other overlap raises `EventConflict`.
+        nothing is written, whatever `expected_seq` and the lease say: a retry is safe. Any other overlap raises `EventConflict`.
         `[]` is returned for no drafts.
         """
 
@@ -277,7 +278,7 @@ class Store(Protocol):
         """Return the seqs at which a snapshot is kept, ascending."""
 
     def save_snapshot(self, key: SessionKey, snapshot: Snapshot) -> None:
-        """Keep a snapshot, in place of one at the same seq."""
+        """Keep a snapshot, in place of one at the same seq. Raises `EventNotFound` unless it is an event on a path."""
 
     def save_summary(self, key: SessionKey, seq: int, summary: str) -> None:
         """Keep the listing row that holds up to `seq`; an older one than the kept one is ignored."""

@@ -216,10 +216,16 @@ class BundleStore:
             with making(path):
                 try:
                     self._on(key, lambda log: log.delete_rows(key))
-                finally:
-                    self._close_bundle(key)
-                    if not os.path.lexists(path) or self._is_emptied(path):
-                        self._remove_files(key, path)
+                except SessionNotFound:
+                    self._clear_away(key, path)
+                    raise
+                self._clear_away(key, path)
+
+    def _clear_away(self, key: SessionKey, path: Path) -> None:
+        """Remove the files of a session whose rows are gone. Never those of one that is in a turn or cannot be read."""
+        self._close_bundle(key)
+        if not os.path.lexists(path) or self._is_emptied(path):
+            self._remove_files(key, path)
 
     def size_bytes(self) -> int:
         self._need_open()
