@@ -163,7 +163,10 @@ class Notes(Protocol):
     """The store log: facts that belong to no session (shared state, import positions, settings, purged ids)."""
 
     def put(self, topic: str, name: str, body: dict[str, Any], *, id: str, at: float) -> None:
-        """Append a note. The one of (topic, name) that was put last is in force, whatever `at` says. The same id again changes nothing."""
+        """Append a note. The one of (topic, name) that was put last is in force, whatever `at` says.
+
+        The same id again changes nothing.
+        """
 
     def get(self, topic: str, name: str) -> dict[str, Any] | None:
         """Return the body of the newest note, or None."""
@@ -235,8 +238,8 @@ class Store(Protocol):
         other facts are taken.
 
         When the ids of all drafts are in the log with the same kind and body, the stored events are returned and
-        nothing is written, whatever `expected_seq` and the lease say: a retry is safe. Any other overlap raises `EventConflict`.
-        `[]` is returned for no drafts.
+        nothing is written, whatever `expected_seq` and the lease say: a retry is safe. Any other overlap raises
+        `EventConflict`. `[]` is returned for no drafts.
         """
 
     def tip(self, key: SessionKey) -> Tip:
