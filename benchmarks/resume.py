@@ -25,6 +25,8 @@ COUNTS = (1_000, 10_000, 100_000)
 PEERS_COUNT_MAX = 10_000
 """The peers resume no longer sessions: at 100,000 events one of them needs more than `script.MEMORY_BYTES_MAX`."""
 
+REPEATS = 15
+
 EVENT_QUERIES = frozenset({"events", "events_newest_first", "events_range", "path_tail", "facts"})
 SNAPSHOT_QUERIES = frozenset({"snapshot_chain"})
 
@@ -70,7 +72,7 @@ def rows_read(url: str) -> Counter[str]:
 
 def in_this_process(url: str, count: int) -> dict[str, float]:
     """Return the figures of a resume in this process, which should not have written the session."""
-    cost = resume_cost(lambda: resume(url), count)
+    cost = resume_cost(lambda: resume(url), count, repeats=REPEATS)
     read = rows_read(url)
     return {
         "cpu_ms": cost.cpu_ms_resume,

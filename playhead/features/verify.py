@@ -93,6 +93,9 @@ def _read_log(store: Store, key: SessionKey, checker: _Checker, *, until: int) -
         for record in page:
             if record.seq <= until:
                 checker.take(record)
+        if page[-1].seq <= after:
+            checker.problem(f"what follows event {after} is out of order: the file's own order of rows is damaged")
+            return
         after = page[-1].seq
 
 

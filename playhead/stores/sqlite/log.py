@@ -232,6 +232,7 @@ class SqliteLog:
             bindings["after"] = base + _bounded(after)
             bindings["until"] = base + (SEQ_MAX if until is None else _bounded(until))
             rows = self.database.query("events_newest_first" if newest_first else "events", bindings)
+            self._need_order(key, rows, after=after, until=until)
         return [_event(row, version) for row in rows]
 
     def events_at(self, key: SessionKey, positions: Ranges) -> list[Event]:
@@ -262,6 +263,8 @@ class SqliteLog:
             while anchor:
                 rows = self.database.query("path_tail", {"head": base + anchor, "base": base, "past": past})
                 events = [_event(row, version) for row in rows] + events
+                if events and events[0].parent >= events[0].seq:
+                    raise StoreDamaged(f"event {events[0].seq} of session {key.id!r} follows {events[0].parent}")
                 anchor = events[0].parent if events else head
                 chain = self._chain(base, anchor) if anchor else []
                 if chain:
@@ -295,7 +298,13 @@ class SqliteLog:
             base = self.need_number(key) << SEQ_BITS
             bindings = {"after": base + _bounded(after), "last": base + SEQ_MAX}
             rows = self.database.query("records", bindings | {"limit": max(0, min(limit, EVENTS_PAGE_MAX))})
+            self._need_order(key, rows, after=after, until=None)
         return [_record(row) for row in rows]
+
+    def _need_order(self, key: SessionKey, rows: Sequence[Row], *, after: int, until: int | None) -> None:
+        """Whoever pages through a log must come forward: in a damaged file rows may lie outside what was asked for."""
+        if rows and not (after < rows[-1][0] and (until is None or rows[-1][0] <= until)):
+            raise StoreDamaged(f"the rows of session {key.id!r} in {self.database.path} are out of order")
 
     # Caches: snapshots and the listing row.
 
