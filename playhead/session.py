@@ -10,7 +10,7 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
-from playhead.errors import InvalidName, SessionNotFound, StoreReadOnly
+from playhead.errors import InvalidName, PlayheadError, SessionNotFound, StoreReadOnly
 from playhead.features import branch
 from playhead.features.ingest import Ingested, SourceEvent, ingest
 from playhead.features.listing import Listed, Page, list_sessions, newest_key
@@ -21,6 +21,8 @@ from playhead.features.shared_state import publish, republish
 from playhead.features.triggers import Trigger, TriggerTypes
 from playhead.features.verify import Verified, verify
 from playhead.model import path as paths
+from playhead.model.body import token_count
+from playhead.model.codec import encode_json
 from playhead.model.event import SHARED_SCOPES, Draft, Event
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey, session_key, time_ordered_id
 from playhead.model.path import Branch, Ranges
@@ -34,10 +36,10 @@ from playhead.views.timeline import TimelineRow, timeline
 from playhead.views.transcript import transcript
 
 PURGED = "purged"
-"""Topic of the store's notes that name sessions which were deleted for good, as `app/user/id`."""
+"""Topic of the store's notes that name sessions which were deleted for good; see `purged_name`."""
 
 LAST = ("@last", "last")
-"""What `resume` and `get` take for the session that was active last, unless a session has exactly that id."""
+"""What `resume` and `get` take for the app's and user's session that was active last, unless one has that very id."""
 
 
 def open(
@@ -103,7 +105,7 @@ class Sessions:
     ) -> Session:
         """Open a session to read it or to append. Writes nothing. Raises `SessionNotFound`.
 
-        The id is matched whole; `@last` is the session that was active last, in any app and for any user.
+        The id is matched whole; `@last` is this app's and user's session that was active last.
         """
         return self._session(self._key(id, app, user), triggers)
 
@@ -245,7 +247,7 @@ class Sessions:
             if self.store.holder(key) is None:
                 # Noted first: after a kill in between nothing brings back what was to go.
                 now = self._clock()
-                self.store.notes.put(PURGED, f"{app}/{user}/{id}", {"at": now}, id=self._new_id(now), at=now)
+                self.store.notes.put(PURGED, purged_name(app, user, id), {"at": now}, id=self._new_id(now), at=now)
         self.store.delete(key)
 
     def close(self) -> None:
@@ -279,7 +281,7 @@ class Sessions:
         with contextlib.suppress(SessionNotFound):
             self.store.tip(key)
             return key
-        newest = newest_key(self.store)
+        newest = newest_key(self.store, app=app, user=user)
         if newest is None:
             raise SessionNotFound(id, store=self.store.url)
         return newest
@@ -296,14 +298,14 @@ class Session(View):
     """
 
     def __init__(self, live: Live, triggers: TriggerTypes) -> None:
-        super().__init__(live.store, live.key, live.fold, None)
+        super().__init__(live.store, live.key, live.shown(), None)
         self._live = live
         self._trigger_types = triggers
         self.resumed = Resumed()
 
     @property
     def _fold(self) -> Fold:
-        return self._live.fold
+        return self._live.shown()
 
     @property
     def seq(self) -> int:
@@ -381,8 +383,8 @@ class Session(View):
     ) -> Event:
         """Keep bytes beside the session and record them. The bytes are written first, atomically, under their hash."""
         ref = self._store.artifacts.put(self.key, data)
-        known = self.artifacts().get(name, {})
-        version = int(known.get("version", 0)) + 1
+        seq = self._fold.slots.get(f"art:{name}")
+        version = 1 + (token_count(self.event(seq).body, "version") or 0 if seq is not None else 0)
         body = {"name": name, "version": version, "media_type": media_type, "size": ref.size, "hash": ref.hash}
         return self.append("artifact_saved", body, turn=turn)
 
@@ -509,7 +511,8 @@ class Session(View):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with contextlib.suppress(SessionNotFound):
+        # Nothing is lost where this fails, and what the block raised must not be hidden by it.
+        with contextlib.suppress(*(() if error is None else (PlayheadError,)), SessionNotFound):
             self.close()
 
     def _take_up(self, outputs: Sequence[Output]) -> None:
@@ -536,3 +539,8 @@ class Session(View):
             sub_agents=runs,
             recovered_text=text,
         )
+
+
+def purged_name(app: str, user: str, id: str) -> str:
+    """Return the name of the note that says a session was deleted: its key as a JSON list, which is unambiguous."""
+    return encode_json([app, user, id])

@@ -306,18 +306,19 @@ class Turn(Speaker):
         self, status: str = "completed", *, usage: Mapping[str, Any] | None = None, error: str | None = None
     ) -> None:
         """End the turn and give the lease back. A turn that has ended is left alone."""
-        if self._is_ended:
-            return
-        try:
-            self.finish_stream(interrupted=status != "completed")
-            optional = {"usage": usage, "error": error}
-            body = {"status": status} | {name: value for name, value in optional.items() if value is not None}
-            self._append("turn_ended", body)
-            self._live.save_caches()
-        finally:
-            self._is_ended = True
-            self._live.fence = None
-            self._live.store.release(self._lease)
+        with self._live.lock:
+            if self._is_ended:
+                return
+            try:
+                self.finish_stream(interrupted=status != "completed")
+                optional = {"usage": usage, "error": error}
+                body = {"status": status} | {name: value for name, value in optional.items() if value is not None}
+                self._append("turn_ended", body)
+                self._live.save_caches()
+            finally:
+                self._is_ended = True
+                self._live.fence = None
+                self._live.store.release(self._lease)
         with contextlib.suppress(PlayheadError):  # The next search does it, and says so where it cannot.
             bring_up_to_date(self._live.store, self._live.key, events_max=INDEXED_AT_END_MAX)
 
@@ -378,6 +379,10 @@ class SubAgent(Speaker):
                 drafts.append(live.draft("message", prompt, agent=parent.agent, turn=parent.turn_id, scope=agent))
             parent._append_all(drafts)
         return cls(parent, job, agent)
+
+    def _need_open(self) -> None:
+        super()._need_open()
+        self._parent._need_open()  # A run does not outlive the turn, whose lease it writes under.
 
     def end(self, status: str = "completed", result: Any = None) -> None:
         """End the run. The result is what was given, else the last text that it said."""

@@ -35,14 +35,15 @@ def turn_start(live: Live, turn: int) -> Event:
 
     Raises `TurnNotFound`. The last turn is found without reading the path.
     """
-    count = live.fold.turn_count
+    fold = live.shown()
+    count = fold.turn_count
     number = count + 1 + turn if turn < 0 else turn
     if not 1 <= number <= count:
         raise TurnNotFound(live.key.id, turn, turn_count=count)
     if number == count:
-        return event_at(live, live.fold.slots["turns"][2])
+        return event_at(live, fold.slots["turns"][2])
     seen, last = 0, None
-    for event in events_at(live.store, live.key, live.fold.path):
+    for event in events_at(live.store, live.key, fold.path):
         if event.turn is not None and event.turn != last:
             seen, last = seen + 1, event.turn
             if seen == number:
@@ -64,20 +65,20 @@ def rewind(live: Live, *, turn: int | None = None, to: int | None = None, why: s
 def fork(live: Live, *, at: int | None, key: SessionKey, title: str | None) -> list[Event]:
     """Create session `key` from the path up to and including event `at` (the head by default), in one transaction.
 
-    Events keep their ids, times and bodies (the first one is of now); seq and the chain are new. Facts are not copied:
-    they are of this session, or of a later moment. Nor is anything that only another path holds. The new session's
-    first event names its parent.
+    Events keep their ids, times and bodies (the first one is of now); seq and the chain are new. Facts are not copied, but
+    the labels and the title (with `(fork)` behind it) hold on, as they were at `at`. Nothing that only another path
+    holds is copied. The new session's first event names its parent.
     """
     target = path_event_at(live, live.head if at is None else at)
     if target.seq == live.head:
-        ranges = live.fold.path
+        ranges = live.shown().path
     else:
         from_live = Live(live.store, live.key, clock=live.clock, entropy=live.entropy)
         from_live._go_to(target.seq)
         ranges = from_live.fold.path
     path = events_at(live.store, live.key, ranges)
     parent = {"app": live.key.app, "user": live.key.user, "session": live.key.id, "event": target.id, "seq": target.seq}
-    facts = live.facts(until=target.seq)
+    facts = live.facts(until=at)
     started = {**path[0].body, "app": key.app, "user": key.user, "forked_from": parent}
     first = msgspec.structs.replace(_copy(path[0], started), at=live.clock())
     drafts = [first, *(_copy(event, event.body) for event in path[1:])]

@@ -74,9 +74,9 @@ def list_sessions(
     return Page(items=items, next_cursor=None if is_last else _encoded(order(items[-1]), sort), total=len(ordered))
 
 
-def newest_key(store: Store) -> SessionKey | None:
-    """Return the session whose last event is the newest, or None in an empty store."""
-    rows = [row for row in _all_rows(store, None, None) if row.problem is None]
+def newest_key(store: Store, *, app: str, user: str) -> SessionKey | None:
+    """Return a person's session whose last event is the newest, or None where there is none."""
+    rows = [row for row in _all_rows(store, app, user) if row.problem is None]
     return max(rows, key=lambda row: (row.at, row.key)).key if rows else None
 
 
@@ -152,9 +152,10 @@ def _encoded(place: Place, sort: str) -> str:
 def _decoded(cursor: str, sort: str) -> Place:
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
-        cursor_sort, *place = msgspec.json.decode(base64.urlsafe_b64decode(padded), type=list[Any])
+        decoded = base64.urlsafe_b64decode(padded)
+        cursor_sort, *place = msgspec.json.decode(decoded, type=tuple[str, float | str, str, str, str])
     except (ValueError, TypeError) as error:
         raise InvalidName("this cursor comes from no list of sessions; ask without one") from error
-    if cursor_sort != sort or len(place) != 4:
+    if cursor_sort != sort or isinstance(place[0], str) != (sort == "title"):
         raise InvalidName("this cursor belongs to a list in another order; ask without one")
     return tuple(place)

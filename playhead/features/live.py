@@ -78,18 +78,35 @@ class Live:
         self.fence: int | None = None
         tip = store.tip(key)
         self.seq, self.head, self.last_at = tip.seq, tip.head, tip.at
-        self._position = position_at(store, key, tip.head)
+        self._position: Position | None = position_at(store, key, tip.head)
         self._pending: list[Event] = []
+        self._shown: tuple[int, Fold] | None = None
 
     @property
     def fold(self) -> Fold:
-        """The live fold. Appended events are taken in when somebody looks: an append itself should cost little."""
+        """The live fold, to be looked at under `lock`. It is brought up to the head when somebody looks: an append
+        itself should cost little, and must not fail for what comes after it."""
         with self.lock:
-            if self._pending:
-                pending, self._pending = self._pending, []
-                ids = references(pending)
-                self._position.fold.apply_all(pending, self.store.seq_of(self.key, ids) if ids else {})
-            return self._position.fold
+            return self._at_head().fold
+
+    def shown(self) -> Fold:
+        """Return a fold that later appends leave as it is, for readers beside a writer."""
+        with self.lock:
+            if self._shown is None or self._shown[0] != self.seq:
+                self._shown = (self.seq, self.fold.copy())
+            return self._shown[1]
+
+    def _at_head(self) -> Position:
+        """Return the position at the head: from what is known and the appended events, or read from the store."""
+        position, pending = self._position, self._pending
+        self._position, self._pending = None, []  # Whatever fails below, the next look reads it all again.
+        if position is None:
+            position = position_at(self.store, self.key, self.head)
+        elif pending:
+            ids = references(pending)
+            position.fold.apply_all(pending, self.store.seq_of(self.key, ids) if ids else {})
+        self._position = position
+        return position
 
     # Writing.
 
@@ -158,14 +175,14 @@ class Live:
                 self._pending.append(event)
                 self.head = event.seq
                 if len(self._pending) >= PENDING_MAX:
-                    _ = self.fold
+                    with contextlib.suppress(PlayheadError):  # The next look reads what could not be taken in here.
+                        self._at_head()
             else:
                 self._go_to(event.seq)
 
     def _go_to(self, head: int) -> None:
-        self.head = head
-        self._pending = []
-        self._position = position_at(self.store, self.key, head)
+        """Stand elsewhere. The fold there is read when somebody looks, so that a failure of that fails no append."""
+        self.head, self._position, self._pending, self._shown = head, None, [], None
 
     # Caches.
 
@@ -183,7 +200,8 @@ class Live:
     def save_snapshot(self) -> None:
         """Save the fold at the head, as a change to the last snapshot on the path where there is one."""
         with self.lock:
-            fold, chain = self.fold, self._position.chain
+            position = self._at_head()
+            fold, chain = position.fold, position.chain
             if chain and chain[-1].seq == fold.head:
                 return
             saved = snapshots.next_snapshot(chain, fold.slots, seq=fold.head)
@@ -203,6 +221,8 @@ class Live:
         return facts(self.store.facts(self.key, until=until))
 
     def summary(self) -> Summary:
-        wanted = paths.of_seqs(wanted_seqs(self.fold))
-        events = {event.seq: event for event in events_at(self.store, self.key, wanted)}
-        return summary(self.fold, self.facts(), events, seq=self.seq, last_at=self.last_at)
+        """Return the listing row as it is now."""
+        with self.lock:
+            fold, seq, last_at = self.shown(), self.seq, self.last_at
+        events = {event.seq: event for event in events_at(self.store, self.key, paths.of_seqs(wanted_seqs(fold)))}
+        return summary(fold, self.facts(), events, seq=seq, last_at=last_at)

@@ -102,11 +102,13 @@ class View:
 
     def channel(self, name: str, *, last: int = 100) -> list[Event]:
         """Return the last messages of a channel on the path, oldest first."""
-        ranges = self._fold.path
-        messages = self._store.events(
-            self.key, until=self.head, limit=EVENTS_PAGE_MAX, kinds=["channel_message"], newest_first=True
-        )
-        found = [event for event in messages if event.body.get("channel") == name and paths.contains(ranges, event.seq)]
+        fold = self._fold
+        found: list[Event] = []
+        until = fold.head
+        while len(found) < last and until > 0:
+            page = self._store.events(self.key, until=until, kinds=["channel_message"], newest_first=True)
+            found += [e for e in page if e.body.get("channel") == name and paths.lies_on(fold.path, e.seq)]
+            until = page[-1].seq - 1 if len(page) == EVENTS_PAGE_MAX else 0
         return found[:last][::-1]
 
     def _read(self, positions: Ranges) -> list[Event]:

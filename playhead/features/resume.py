@@ -7,6 +7,7 @@ cost is that of the tail. What was cut off is closed in one append, under the le
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any, Protocol
 
 import msgspec
@@ -14,6 +15,7 @@ import msgspec
 from playhead.features.live import Live, events_at
 from playhead.features.triggers import Trigger, TriggerProblem
 from playhead.model import path as paths
+from playhead.model.body import number_in, object_in, text_in
 from playhead.model.event import Draft, Event
 from playhead.stores.base import LeftStream
 from playhead.views.conversation import INTERRUPTED
@@ -86,9 +88,9 @@ def replay(live: Live, outputs: Sequence[Output], transcript: Callable[[list[Eve
         return
 
     def page(before: int, number: int) -> list[Entry]:
-        return transcript(events_at(live.store, live.key, paths.newest(live.fold.path, number, before=before)))
+        return transcript(events_at(live.store, live.key, paths.newest(live.shown().path, number, before=before)))
 
-    entries = transcript(events_at(live.store, live.key, paths.newest(live.fold.path, OUTPUT_EVENTS)))
+    entries = transcript(events_at(live.store, live.key, paths.newest(live.shown().path, OUTPUT_EVENTS)))
     for output in outputs:
         output.on_resume(entries, page)
 
@@ -99,22 +101,21 @@ def _has_text(stream: LeftStream) -> bool:
 
 def _stream_draft(live: Live, stream: LeftStream) -> Draft:
     """Return the message of what had arrived, parts in the order in which they came."""
-    parts: list[dict[str, Any]] = []
-    for part, text in stream.chunks:
-        if parts and parts[-1]["type"] == part:
-            parts[-1]["content"] += text
-        else:
-            parts.append({"type": part, "content": text})
-    header = stream.header
-    body = {**(header.get("body") or {}), "role": "assistant", "parts": parts, "interrupted": True}
+    parts = [
+        {"type": part, "content": "".join(text for _, text in chunks)}
+        for part, chunks in groupby(stream.chunks, key=lambda chunk: chunk[0])
+    ]
+    header, at = stream.header, number_in(stream.header, "at")
+    body: dict[str, Any] = {"role": "assistant", "parts": parts, "interrupted": True}
+    message_id = text_in(object_in(header, "body"), "message_id")
     return live.draft(
         "message",
-        body,
-        agent=header.get("agent"),
-        turn=header.get("turn"),
-        scope=header.get("scope"),
+        body | ({"message_id": message_id} if message_id else {}),
+        agent=text_in(header, "agent"),
+        turn=text_in(header, "turn"),
+        scope=text_in(header, "scope"),
         id=stream.id,
-        at=header.get("at"),
+        at=at,
     )
 
 

@@ -6,10 +6,12 @@ puts it there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
+from playhead.model.body import names_in, objects_in
 from playhead.model.event import SHARED_SCOPES, Event
 from playhead.model.ids import SessionKey
 from playhead.stores.base import Store
@@ -29,10 +31,8 @@ def shared_state(store: Store, key: SessionKey) -> dict[str, dict[str, Any]]:
 def publish(store: Store, key: SessionKey, event: Event) -> None:
     """Put what a fact says of shared state into the store log. Doing it again changes nothing."""
     for scope in SHARED_SCOPES:
-        for name, value in (event.body.get("delta") or {}).get(scope, {}).items():
-            _put(store, key, scope, name, {"value": value}, event)
-        for name in (event.body.get("removed") or {}).get(scope, ()):
-            _put(store, key, scope, name, {}, event)
+        for name, body in _changes(event, scope):
+            _put(store, key, scope, name, body, event)
 
 
 def republish(store: Store, key: SessionKey) -> None:
@@ -41,10 +41,18 @@ def republish(store: Store, key: SessionKey) -> None:
         if event.kind != "state_changed":
             continue
         for scope in SHARED_SCOPES:
-            names = [*(event.body.get("delta") or {}).get(scope, {}), *(event.body.get("removed") or {}).get(scope, ())]
-            current = [store.notes.get(_topic(key, scope), name) or {} for name in names]
-            if names and all(note.get("at", 0.0) < event.at for note in current):
-                publish(store, key, event)
+            for name, body in _changes(event, scope):
+                current = store.notes.get(_topic(key, scope), name) or {}
+                if current.get("at", 0.0) < event.at:
+                    _put(store, key, scope, name, body, event)
+
+
+def _changes(event: Event, scope: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield what a fact says of each key of a scope: the note's body, without a value where the key was removed."""
+    for name, value in objects_in(event.body, "delta").get(scope, {}).items():
+        yield name, {"value": value}
+    for name in names_in(event.body, "removed").get(scope, ()):
+        yield name, {}
 
 
 def _topic(key: SessionKey, scope: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from playhead.errors import SessionNotFound
 from playhead.formats.imported import ImportedSession, SourcePosition
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, session_key
-from playhead.session import PURGED, Sessions
+from playhead.session import PURGED, Sessions, purged_name
 
 POSITIONS = "import"
 """Topic of the store's notes that say how far each source was read. Their names are the sources' resolved paths."""
@@ -89,4 +89,4 @@ def _exists(sessions: Sessions, id: str) -> bool:
 
 
 def _is_purged(sessions: Sessions, id: str) -> bool:
-    return sessions.store.notes.get(PURGED, f"{DEFAULT_APP}/{DEFAULT_USER}/{id}") is not None
+    return sessions.store.notes.get(PURGED, purged_name(DEFAULT_APP, DEFAULT_USER, id)) is not None

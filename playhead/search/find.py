@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
@@ -10,6 +11,7 @@ import msgspec
 
 from playhead.errors import InvalidName, PlayheadError
 from playhead.model import path as paths
+from playhead.model.body import object_in, text_in
 from playhead.model.event import Event
 from playhead.model.ids import SessionKey
 from playhead.search.indexer import bring_up_to_date, searchable_text
@@ -23,6 +25,8 @@ MODES = ("auto", "fts", "semantic", "hybrid")
 
 HITS_MAX = 1_000
 SNIPPET_CHARS = 200
+FORKS_FOLLOWED_MAX = 32
+"""A fork of a fork of … is followed back so far."""
 CANDIDATES_MAX = 4_000
 """So many matches are looked at for filters that the index cannot apply, at the most."""
 SCAN_EVENTS_MAX = 20_000
@@ -243,18 +247,34 @@ def _hit(match: TextMatch, event: Event, query: Query, check: _Check) -> Hit:
 
 
 def _without_copies(store: Store, hits: Sequence[Hit]) -> list[Hit]:
-    """Leave out a fork's copy of an event where the event itself is there too (copies keep their ids)."""
-    first: dict[str, Hit] = {}
+    """Leave out a fork's copy of an event where the event itself is there too: copies keep their ids.
+
+    Ids are unique in a session alone, so only sessions that forks link are compared.
+    """
+    repeated = {id for id, count in Counter(hit.event_id for hit in hits).items() if count > 1}
+    best: dict[tuple[str, SessionKey], tuple[int, Hit]] = {}
     for hit in hits:
-        other = first.setdefault(hit.event_id, hit)
-        if other is not hit and _is_fork(store, _key(other)) and not _is_fork(store, _key(hit)):
-            first[hit.event_id] = hit
-    kept = {id(hit) for hit in first.values()}
-    return [hit for hit in hits if id(hit) in kept]
+        if hit.event_id in repeated:
+            root, depth = _root(store, _key(hit))
+            known = best.get((hit.event_id, root))
+            if known is None or depth < known[0]:
+                best[hit.event_id, root] = (depth, hit)
+    kept = {id(hit) for _, hit in best.values()}
+    return [hit for hit in hits if hit.event_id not in repeated or id(hit) in kept]
 
 
-def _is_fork(store: Store, key: SessionKey) -> bool:
-    return "forked_from" in store.events_at(key, [[1, 1]])[0].body
+def _root(store: Store, key: SessionKey) -> tuple[SessionKey, int]:
+    """Return the session that a chain of forks began with, as far as it is still there, and the forks between."""
+    for depth in range(FORKS_FOLLOWED_MAX):
+        try:
+            parent = object_in(store.events_at(key, [[1, 1]])[0].body, "forked_from")
+        except PlayheadError:
+            return key, depth  # A parent that was deleted: its forks still have it in common.
+        names = [text_in(parent, field) for field in ("app", "user", "session")]
+        if not all(names):
+            return key, depth
+        key = SessionKey(*(name or "" for name in names))
+    return key, FORKS_FOLLOWED_MAX
 
 
 def _sessions(store: Store, *, app: str | None, user: str | None) -> list[SessionKey]:

@@ -32,9 +32,9 @@ def open_store(url: str, *, durability: Durability = "process", vfs: str | None 
 
 
 def _path(rest: str) -> Path:
-    """Return the path of a URL. `sqlite:///x` and `bundles:///x` (as other tools write them) mean `/x`."""
+    """Return the path of a URL. As SQLAlchemy has it, `sqlite:///x` is relative and `sqlite:////x` is `/x`."""
     if "\0" in rest:
         raise InvalidName("a path cannot hold a NUL character")
     if rest.startswith("///"):
-        rest = rest[2:]
+        rest = rest[3:]
     return Path(rest)

@@ -146,10 +146,13 @@ def _unfinished(lines: Sequence[Any]) -> dict[int, LeftStream]:
     found: dict[int, LeftStream] = {}
     for line in lines:
         if isinstance(line, dict) and isinstance(line.get("begin"), int):
-            found[line["begin"]] = LeftStream(str(line.get("id")), line.get("header") or {}, [])
+            header = line.get("header")
+            if isinstance(line.get("id"), str) and line["id"] and isinstance(header, dict):
+                found[line["begin"]] = LeftStream(line["id"], header, [])
         elif isinstance(line, dict):
-            found.pop(line.get("end", -1), None)
-        elif isinstance(line, list) and len(line) >= 2 and line[0] in found:
+            ended = line.get("end")
+            found.pop(ended if isinstance(ended, int) else -1, None)
+        elif isinstance(line, list) and len(line) >= 2 and isinstance(line[0], int) and line[0] in found:
             found[line[0]].chunks.append((str(line[2]) if len(line) > 2 else "text", str(line[1])))
     return found
 
