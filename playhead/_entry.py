@@ -13,9 +13,13 @@ def main() -> int:
             'run pip install "playhead[cli]".\n'
         )
         return 2
-    from playhead.cli.main import main as run
+    try:
+        from playhead.cli.main import main as run
 
-    return run()
+        return run()
+    except KeyboardInterrupt:  # Before the command line could look after it itself.
+        sys.stderr.write("Interrupted.\n")
+        return 130
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
-from playhead.errors import InvalidName, PlayheadError, SessionNotFound, StoreReadOnly
+from playhead.errors import InvalidName, PlayheadError, SessionBusy, SessionNotFound, StoreReadOnly
 from playhead.features import branch
 from playhead.features.ingest import Ingested, SourceEvent, ingest
 from playhead.features.listing import Listed, Page, list_sessions, newest_key
@@ -21,7 +21,6 @@ from playhead.features.shared_state import publish, republish
 from playhead.features.triggers import Trigger, TriggerTypes
 from playhead.features.verify import Verified, verify
 from playhead.model import path as paths
-from playhead.model.body import token_count
 from playhead.model.codec import encode_json
 from playhead.model.event import SHARED_SCOPES, Draft, Event
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey, session_key, time_ordered_id
@@ -384,7 +383,8 @@ class Session(View):
         """Keep bytes beside the session and record them. The bytes are written first, atomically, under their hash."""
         ref = self._store.artifacts.put(self.key, data)
         seq = self._fold.slots.get(f"art:{name}")
-        version = 1 + (token_count(self.event(seq).body, "version") or 0 if seq is not None else 0)
+        known = self.event(seq).body.get("version") if seq is not None else None
+        version = known + 1 if isinstance(known, int) else 1
         body = {"name": name, "version": version, "media_type": media_type, "size": ref.size, "hash": ref.hash}
         return self.append("artifact_saved", body, turn=turn)
 
@@ -428,8 +428,12 @@ class Session(View):
     def rewind(self, *, turn: int | None = None, to: int | None = None, why: str = "rewind") -> Event:
         """Move the head back: `turn=3` hides turn 3 and all after it (-1 is the last one), `to` names an event.
 
-        Nothing is deleted: `seek` to where the head was undoes it. Returns the `head_moved`.
+        Nothing is deleted: `seek` to where the head was undoes it. Returns the `head_moved`. Raises `SessionBusy` while
+        somebody, this object's own turn included, is in a turn.
         """
+        if self._live.fence is not None:
+            # The turn would go on under another prompt. Whoever holds it is this very object.
+            raise SessionBusy(self.id, self._store.holder(self.key) or {})
         event = branch.rewind(self._live, turn=turn, to=to, why=why)
         self._live.save_caches()
         return event

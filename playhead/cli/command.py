@@ -8,13 +8,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 from typer.main import get_command
 
-from playhead.cli.failures import EXIT_CODES, guarded
+from playhead.cli.failures import EXIT_CODES, Failure, guarded
 from playhead.cli.options import CONTEXT_SETTINGS, DebugOption, QuietOption, Shared, StoreOption
 from playhead.cli.settings import store_place
 from playhead.cli.terminal import Terminal, here_and_now
@@ -39,11 +40,24 @@ class Here:
     environment: Mapping[str, str]
     folder: str
     store_url: str
+    is_store_named: bool = False
     now: Callable[[], float] = time.time
 
     def open(self) -> Sessions:
         """Open the store; to be closed by a `with` block."""
         return open_sessions(self.store_url)
+
+    def open_existing(self) -> Sessions:
+        """Open the store to look at it or to go on in it: where there is none, nothing is made.
+
+        A store that was named and is not there is a `Failure`; the default one, before its first session, is empty.
+        """
+        scheme, _, path = self.store_url.partition(":")
+        if scheme in ("bundles", "sqlite") and not Path(path).exists():
+            if self.is_store_named:
+                raise Failure(f"there is no store at {path}; `playhead run` or `playhead import` makes one", code=3)
+            return open_sessions("memory:")
+        return self.open()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +123,9 @@ def _with_shared_options(run: Callable[..., int | None]) -> Callable[..., int]:
         environment = dict(os.environ)
         terminal = here_and_now(environment)
         terminal.is_quiet = quiet or said_before.is_quiet
-        here = Here(terminal, environment, os.getcwd(), store_place(store or said_before.store, environment).url)
+        place = store_place(store or said_before.store, environment)
+        is_named = place.named_by in ("--store", "PLAYHEAD_STORE")
+        here = Here(terminal, environment, os.getcwd(), place.url, is_store_named=is_named)
         return guarded(lambda: run(here, **options), terminal, debug=debug or said_before.is_debugging)
 
     hints = get_type_hints(run, include_extras=True)

@@ -23,7 +23,7 @@ from playhead.cli.terminal import Terminal, here_and_now
 from playhead.formats.claude_code import default_root, discover
 
 FOLDER = Path("build") / "demo"
-PIECES_BEFORE_THE_KILL = 40
+PIECES_BEFORE_THE_KILL = 75
 WORDS_PER_SECOND = 60.0
 """Slow enough to be killed in the middle, fast enough not to bore."""
 

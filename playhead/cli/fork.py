@@ -22,7 +22,7 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Fork the session and print the new one's id."""
-    with here.open() as sessions:
+    with here.open_existing() as sessions:
         key = named(sessions, session)
         forked = sessions.get(key.id, app=key.app, user=key.user).fork(at=at, title=title)
         facts = session_document(forked)

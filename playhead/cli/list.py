@@ -50,7 +50,7 @@ def run(
         since=None if since is None else moment(since, now, option="--since"),
         count=None if all else count,
     )
-    with here.open() as sessions:
+    with here.open_existing() as sessions:
         rows, total = _found(sessions, asked)
     if json:
         here.terminal.json({"sessions": [row_document(row) for row in rows], "total": total})

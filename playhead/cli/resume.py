@@ -44,7 +44,7 @@ def run(
     """Take the session over, say what came back, and go on with it where a person can type."""
     if session is not None and last:
         raise Failure("a session and --last exclude each other; give one of them", code=2)
-    with here.open() as sessions:
+    with here.open_existing() as sessions:
         name = "@last" if last else session
         if name is None:
             raise Failure("name a session, or give --last", code=2, lines=_recent(sessions))

@@ -36,7 +36,7 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Move the head, and say what that hides and shows."""
-    with here.open() as sessions:
+    with here.open_existing() as sessions:
         key = named(sessions, session)
         opened = sessions.get(key.id, app=key.app, user=key.user)
         before = opened.path()

@@ -65,7 +65,7 @@ def run(
 ) -> int:
     """Print the hits, the best first."""
     now = here.now()
-    with here.open() as sessions:
+    with here.open_existing() as sessions:
         key = None if session is None else named(sessions, session)
         found = sessions.search(
             " ".join(query),

@@ -43,7 +43,7 @@ def run(
     """Print what the options pick; the transcript of the current path where they pick nothing."""
     if (event is not None) + (branch is not None) + tree > 1:
         raise Failure("--event, --branch and --tree each pick something else; give one of them", code=2)
-    with here.open() as sessions:
+    with here.open_existing() as sessions:
         key, seq = named_event(sessions, session)
         if event is None and branch is None and not tree:
             event = seq

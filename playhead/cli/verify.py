@@ -30,7 +30,7 @@ def run(
     """Check each session and print what was found; end with 6 where anything is wrong."""
     if all == bool(session):
         raise Failure("name the sessions to verify, or give --all", code=2)
-    with here.open() as sessions:
+    with here.open_existing() as sessions:
         keys = [row.key for row in all_rows(sessions)] if all else [named(sessions, one) for one in session or ()]
         results = []
         for index, key in enumerate(keys, start=1):

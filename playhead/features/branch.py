@@ -12,6 +12,7 @@ import msgspec
 
 from playhead.errors import ArtifactDamaged, ArtifactNotFound, EventNotFound, TurnNotFound
 from playhead.features.live import Live, events_at
+from playhead.model.body import text_in
 from playhead.model.event import Draft, Event, is_fact
 from playhead.model.ids import SessionKey
 
@@ -65,9 +66,9 @@ def rewind(live: Live, *, turn: int | None = None, to: int | None = None, why: s
 def fork(live: Live, *, at: int | None, key: SessionKey, title: str | None) -> list[Event]:
     """Create session `key` from the path up to and including event `at` (the head by default), in one transaction.
 
-    Events keep their ids, times and bodies (the first one is of now); seq and the chain are new. Facts are not copied, but
-    the labels and the title (with `(fork)` behind it) hold on, as they were at `at`. Nothing that only another path
-    holds is copied. The new session's first event names its parent.
+    Events keep their ids, times and bodies (the first one is of now); seq and the chain are new. Facts are not copied,
+    but the labels and the title (with `(fork)` behind it) hold on, as they were at `at`. Nothing that only another
+    path holds is copied. The new session's first event names its parent.
     """
     target = path_event_at(live, live.head if at is None else at)
     if target.seq == live.head:
@@ -90,7 +91,8 @@ def fork(live: Live, *, at: int | None, key: SessionKey, title: str | None) -> l
 
 def _artifacts(live: Live, path: Sequence[Event]) -> Iterator[bytes]:
     """Yield the bytes of every artifact of a path. Where this session has lost one, its fork lacks it too."""
-    for hash in dict.fromkeys(event.body["hash"] for event in path if event.kind == "artifact_saved"):
+    hashes = (text_in(event.body, "hash") for event in path if event.kind == "artifact_saved")
+    for hash in dict.fromkeys(hash for hash in hashes if hash):
         with contextlib.suppress(ArtifactNotFound, ArtifactDamaged):
             yield live.store.artifacts.get(live.key, hash)
 

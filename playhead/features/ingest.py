@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
-from playhead.errors import SessionNotFound
+from playhead.errors import SessionBusy, SessionExists, SessionNotFound
 from playhead.features.live import Clock, Entropy, Live
 from playhead.model.event import Draft, Event
 from playhead.model.ids import SessionKey
-from playhead.stores.base import Store
+from playhead.stores.base import Lease, Store
+
+LABEL = "import"
+IMPORT_TRIES_MAX = 200
+IMPORT_PAUSE_S = 0.05
+"""Two imports of one session take turns: one waits for the other for ten seconds at the most."""
 
 BATCH = 200
 """Events per append and between snapshots. A kill between two loses nothing; the next import goes on from there."""
@@ -70,12 +76,9 @@ def ingest(
     They are placed after the imported end. Where somebody continued the session locally since, the head goes back to
     where it stood; else it stays at the imported end. An event whose `after` names another event begins a branch there.
     """
-    is_new = not _exists(store, key)
-    if is_new:
-        first = Draft("session_started", started, STARTED_ID, at)
-        store.create(key, [first])
+    is_new = not _exists(store, key) and _created(store, key, Draft("session_started", started, STARTED_ID, at))
     live = Live(store, key, clock=clock, entropy=entropy)
-    lease = store.acquire(key, label="import", at=clock())
+    lease = _lease(store, key, at=clock())
     live.fence = lease.fence
     try:
         live.refresh()
@@ -94,6 +97,27 @@ def ingest(
         live.fence = None
         store.release(lease)
     return Ingested(key=key, added_count=added, known_count=known, is_new=is_new)
+
+
+def _created(store: Store, key: SessionKey, first: Draft) -> bool:
+    """Begin the session; False where another import did so just now."""
+    try:
+        store.create(key, [first])
+    except SessionExists:
+        return False
+    return True
+
+
+def _lease(store: Store, key: SessionKey, *, at: float) -> Lease:
+    """Take the lease, waiting for another import of the same session. Raises `SessionBusy` for any other holder."""
+    for _ in range(IMPORT_TRIES_MAX):
+        try:
+            return store.acquire(key, label=LABEL, at=at)
+        except SessionBusy as busy:
+            if busy.holder.get("label") != LABEL:
+                raise
+            time.sleep(IMPORT_PAUSE_S)
+    return store.acquire(key, label=LABEL, at=at)
 
 
 def _add(live: Live, events: Sequence[SourceEvent]) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from playhead.errors import PlayheadError, StaleWriter
+from playhead.errors import PlayheadError, StaleWriter, StoreDamaged
 from playhead.model import path as paths, snapshot as snapshots
 from playhead.model.event import Draft, Event, is_fact
 from playhead.model.ids import SessionKey, time_ordered_id
@@ -30,6 +30,10 @@ FACT_RETRIES_MAX = 20
 """A fact does not depend on what came before it, so a stale append of one is read again and retried so often."""
 
 
+_WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError)
+"""What folding on from a snapshot raises that is damaged in a way which only shows when it is used."""
+
+
 class Position(msgspec.Struct, frozen=True):
     """A fold at a head, and the chain of snapshots that it was read from ([] where the whole path was replayed)."""
 
@@ -44,8 +48,24 @@ def position_at(store: Store, key: SessionKey, head: int) -> Position:
     """
     chain, tail = store.tail(key, head)
     ids = references(tail)
-    fold = Fold(snapshots.restore(chain)).apply_all(tail, store.seq_of(key, ids) if ids else {})
-    return Position(fold=fold, chain=chain)
+    seq_of = store.seq_of(key, ids) if ids else {}
+    try:
+        return Position(fold=Fold(snapshots.restore(chain)).apply_all(tail, seq_of), chain=chain)
+    except _WRONG_SHAPE:
+        if not chain:
+            raise
+        # It is a cache: the log has everything.
+        return Position(fold=_replayed(store, key, head), chain=[])
+
+
+def _replayed(store: Store, key: SessionKey, head: int) -> Fold:
+    """Return the fold of a path without any snapshot. Reads the whole log."""
+    events = {event.seq: event for event in all_events(store, key)}
+    try:
+        path = paths.path(events, head)
+    except (KeyError, ValueError) as error:
+        raise StoreDamaged(f"session {key.id!r}: the path to event {head} is broken: {error}") from error
+    return Fold().apply_all(path, {event.id: event.seq for event in events.values()})
 
 
 def events_at(store: Store, key: SessionKey, positions: Ranges) -> list[Event]:
@@ -104,7 +124,11 @@ class Live:
             position = position_at(self.store, self.key, self.head)
         elif pending:
             ids = references(pending)
-            position.fold.apply_all(pending, self.store.seq_of(self.key, ids) if ids else {})
+            seq_of = self.store.seq_of(self.key, ids) if ids else {}
+            try:
+                position.fold.apply_all(pending, seq_of)
+            except _WRONG_SHAPE:
+                position = position_at(self.store, self.key, self.head)
         self._position = position
         return position
 

@@ -77,10 +77,11 @@ class View:
     @property
     def state(self) -> State:
         """State per scope: `session` and `agent:NAME` of the path, `user` and `app` as they are in the store now."""
-        positions = self._fold.state_positions()
+        fold = self._fold
+        positions = fold.state_positions()
         seqs = sorted({seq for keys in positions.values() for seq in keys.values()})
         events = {event.seq: event for event in self._read(paths.of_seqs(seqs))}
-        return state_from_positions(self._fold, events) | shared_state(self._store, self.key)
+        return state_from_positions(fold, events) | shared_state(self._store, self.key)
 
     @property
     def waiting(self) -> list[Interrupt]:

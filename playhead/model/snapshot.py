@@ -17,7 +17,7 @@ of leading ranges that stay, and the ranges that follow.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -126,6 +126,52 @@ def is_usable(chain: Sequence[Snapshot]) -> bool:
     if not chain or any(snapshot.version > SNAPSHOT_VERSION for snapshot in chain):
         return False
     return [snapshot.base_seq for snapshot in chain] == [0, *(snapshot.seq for snapshot in chain[:-1])]
+
+
+def is_sound(chain: Iterable[Snapshot]) -> bool:
+    """Return True where every slot of the chain has the shape that a fold gives it, so that the fold can go on from it.
+
+    What is read from a file that somebody sent may be anything. Where it is False, replay the path.
+    """
+    return all(
+        _is_sound_slot(slot, value, snapshot) for snapshot in chain for slot, value in snapshot.changed.items()
+    )
+
+
+def _is_sound_slot(slot: str, value: Any, snapshot: Snapshot) -> bool:
+    kind = slot.partition(":")[0]
+    try:
+        if not is_ranges(slot):
+            msgspec.convert(value, _SHAPES.get(kind, Any))
+            return True
+        if snapshot.base_seq:
+            _, value = msgspec.convert(value, tuple[_Seq, list[Any]])
+        return all(1 <= first <= last <= snapshot.seq for first, last in msgspec.convert(value, list[tuple[int, int]]))
+    except (msgspec.ValidationError, RecursionError):
+        return False
+
+
+_Seq = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]
+_Count = Annotated[int, msgspec.Meta(ge=0)]
+
+_SHAPES: Mapping[str, Any] = {
+    "turns": tuple[_Count, str | None, _Seq, int],
+    "counts": tuple[_Count, _Count, _Count, _Count, _Count],
+    "said": tuple[_Seq, _Seq, _Seq],
+    "replies": dict[str, tuple[str | None, str | None, _Count, _Count]],
+    "agents": list[str],
+    "comp": list[tuple[_Seq, _Seq, _Seq]],
+    "sys": tuple[list[_Seq], _Seq],
+    "call": _Seq,
+    "state": _Seq,
+    "int": _Seq,
+    "job": _Seq,
+    "trig": _Seq,
+    "chan": tuple[_Count, _Seq],
+    "art": _Seq,
+    "run": _Count,
+}
+"""The shape of a slot, by what stands before its colon; ranges aside. A slot of another name may hold anything."""
 
 
 def restore(chain: Iterable[Snapshot]) -> Slots:

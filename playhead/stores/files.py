@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from playhead.errors import StoreFull, StoreReadOnly, StoreUnavailable
+from playhead.errors import NotAStore, StoreFull, StoreReadOnly, StoreUnavailable
 
 HAS_NAMELESS = hasattr(os, "O_TMPFILE")
 """True where the system can write a file before it gives it a name (Linux)."""
@@ -141,6 +141,8 @@ def os_errors(path: object) -> Iterator[None]:
             raise
         if error.errno in NO_SPACE:
             raise StoreFull(f"{path}: no space left; free some and retry") from error
+        if error.errno in _NOT_A_FOLDER:
+            raise NotAStore(f"{path}: {error.strerror}; a store cannot be here") from error
         if error.errno in _READ_ONLY:
             raise StoreReadOnly(f"{path}: the file system is read-only") from error
         raise StoreUnavailable(f"{path}: {error.strerror or error}") from error
@@ -164,3 +166,4 @@ def disk_bytes(*paths: Path) -> int:
 
 NO_SPACE = _numbers("ENOSPC", "EDQUOT", "EFBIG")
 _READ_ONLY = _numbers("EROFS")
+_NOT_A_FOLDER = _numbers("ENOTDIR", "EEXIST", "EISDIR")

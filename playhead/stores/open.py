@@ -35,6 +35,10 @@ def _path(rest: str) -> Path:
     """Return the path of a URL. As SQLAlchemy has it, `sqlite:///x` is relative and `sqlite:////x` is `/x`."""
     if "\0" in rest:
         raise InvalidName("a path cannot hold a NUL character")
+    if rest == ":memory:":
+        raise InvalidName("a store in memory is opened by the URL 'memory:'")
+    if rest.startswith("~"):
+        raise InvalidName(f"{rest!r}: the library knows no home directory; expand '~' first, or write './~…'")
     if rest.startswith("///"):
         rest = rest[3:]
     return Path(rest)

@@ -70,11 +70,21 @@ def discover(root: Path) -> list[Source]:
         raise ImportFailed(f"{top} cannot be listed: {error.strerror}") from error
     found: list[Source] = []
     for folder in (top, *folders):
-        sessions = [path for path in _entries(folder) if path.suffix == ".jsonl" and _uuid.fullmatch(path.stem)]
+        sessions = [path for path in _entries(folder) if _is_session_file(path)]
         if sessions:
             old = _old_agents(folder)
             found.extend(Source(path, _agent_files(path, old)) for path in sessions if not _is_side_file(path))
     return found
+
+
+def _is_session_file(path: Path) -> bool:
+    """Return True for a file that is named like a session and is not empty: the program leaves empty ones behind."""
+    if path.suffix != ".jsonl" or not _uuid.fullmatch(path.stem):
+        return False
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return True  # It is there and cannot be looked at: reading it says why.
 
 
 def read(source: Source, position: Mapping[str, SourcePosition] | None = None) -> ImportedSession | None:

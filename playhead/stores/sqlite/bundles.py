@@ -23,7 +23,7 @@ from playhead.errors import (
     StoreUnavailable,
 )
 from playhead.model.event import Draft, Event
-from playhead.model.ids import SessionKey
+from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey
 from playhead.model.path import Ranges
 from playhead.model.snapshot import Snapshot
 from playhead.stores.artifacts import FileArtifacts
@@ -71,7 +71,7 @@ class BundleStore:
     """A directory of bundles. A bundle's key is read from inside it, so a file may be copied in under any name."""
 
     def __init__(self, folder: Path, *, durability: Durability = "process", vfs: str | None = None) -> None:
-        self._folder = folder.absolute()
+        self._folder = folder.resolve()
         make_private_directory(self._folder, durable=durability == "power")
         self.url = f"bundles:{self._folder}"
         self.durability: Durability = durability
@@ -303,14 +303,17 @@ class BundleStore:
     def _find(self, key: SessionKey) -> Path | None:
         """Return the bundle that holds exactly this session: the file with its generated name, else a search inside."""
         for path in (self._named(key), self._elsewhere.get(key)):
-            if path is not None and path.is_file() and self._row(path).key == key:
+            if path is not None and path.is_file() and self._holds(path, key):
                 return path
         for path in self._bundle_paths():
-            row = self._row(path)
-            if row.key == key and row.problem is None:
+            if self._holds(path, key):
                 self._elsewhere[key] = path
                 return path
         return None
+
+    def _holds(self, path: Path, key: SessionKey) -> bool:
+        row = self._row(path)
+        return row.key == key and row.problem is None
 
     def _named(self, key: SessionKey) -> Path:
         """Return the path of the bundle that this store makes for a session."""
@@ -383,7 +386,7 @@ class BundleStore:
         return known[1]
 
     def _read_row(self, path: Path) -> SessionRow:
-        unknown = SessionKey("", "", path.name.removesuffix(SUFFIX))
+        unknown = SessionKey(DEFAULT_APP, DEFAULT_USER, path.name.removesuffix(SUFFIX))
         size = disk_bytes(path, Path(f"{path}-wal"))
         if not _is_regular(path):
             return SessionRow(unknown, 0, 0.0, problem=f"{path} is no regular file", size_bytes=size)

@@ -26,7 +26,7 @@ from playhead.errors import (
     StoreUnavailable,
 )
 from playhead.stores.files import NO_SPACE, os_errors, place_file
-from playhead.stores.migrate import latest_version, migrate
+from playhead.stores.migrate import latest_version, migrate, migrations
 from playhead.stores.named_queries import named_queries, read_sql
 from playhead.stores.oslock import making
 
@@ -46,6 +46,9 @@ CACHE_KIB = 512
 STATEMENTS_CACHED = 60
 """Prepared statements kept per connection: all queries of `queries.sql` at once."""
 
+_SIGNS_OF_DAMAGE = ("constructor", "file format", "no such table", "malformed")
+"""Words in SQLite's errors about a damaged text index, which no error about a query holds."""
+
 Row = tuple[Any, ...]
 
 
@@ -60,6 +63,7 @@ class Database:
         self._connection: apsw.Connection | None = connection
         self._errors = translated(path, connection)
         self._inode = _inode(path)
+        self._pid = os.getpid()
 
     @classmethod
     def open(cls, path: str, *, vfs: str | None = None, read_only: bool = False) -> Self:
@@ -100,9 +104,14 @@ class Database:
         return bytes(image)
 
     def need_open(self) -> None:
-        """Raise `StoreClosed` once the database is closed."""
+        """Raise `StoreClosed` once the database is closed, and in a forked child: SQLite allows no connection there."""
         if self._connection is None:
             raise StoreClosed(f"{self.path} is closed")
+        need_own_process(self._pid, self.path)
+
+    def is_own(self) -> bool:
+        """Return False in a forked child of the process that opened this database."""
+        return self._pid == os.getpid()
 
     def is_in_place(self) -> bool:
         """Return False once the file was removed or replaced under this connection, whose writes go nowhere then."""
@@ -117,8 +126,8 @@ class Database:
 
     @property
     def connection(self) -> apsw.Connection:
-        if self._connection is None:
-            raise StoreClosed(f"{self.path} is closed")
+        self.need_open()
+        assert self._connection is not None, "it is open"
         return self._connection
 
     def query(self, name: str, bindings: Mapping[str, Any] | None = None, *, refused: str = "") -> list[Row]:
@@ -126,11 +135,12 @@ class Database:
 
         refused: where set, a value that the query cannot take raises `ValueError` with this text.
         """
+        self.need_open()  # Before the lock, which another thread may have held while this process was forked.
         with self.lock, self._errors:
             try:
                 return self.connection.execute(self._queries[name], bindings).fetchall()
             except apsw.SQLError as error:
-                if refused:
+                if refused and not any(word in str(error) for word in _SIGNS_OF_DAMAGE):
                     raise ValueError(refused) from error
                 raise
 
@@ -165,6 +175,7 @@ class Database:
 
         `through_power_loss` makes this commit wait for the disk, so that it survives a loss of power.
         """
+        self.need_open()
         with self.lock, self._errors:
             connection = self.connection
             if through_power_loss:
@@ -186,6 +197,7 @@ class Database:
     @contextlib.contextmanager
     def read(self) -> Iterator[None]:
         """A read transaction: every query in the block sees the same state of the file."""
+        self.need_open()
         with self.lock, self._errors:
             connection = self.connection
             if connection.in_transaction:
@@ -204,7 +216,14 @@ class Database:
             self.connection.execute(read_sql(PACKAGE, file))
 
     def close(self) -> None:
-        """Close the connection; the last one of all processes folds the write-ahead log into the file."""
+        """Close the connection; the last one of all processes folds the write-ahead log into the file.
+
+        A forked child leaves its parent's connection as it is.
+        """
+        if self._pid != os.getpid():
+            _of_parents.append(self._connection)
+            self._connection = None
+            return
         with self.lock:
             connection, self._connection = self._connection, None
             if connection is not None:
@@ -220,9 +239,25 @@ class Database:
             version = self.connection.pragma("user_version")
         if application != APPLICATION_ID:
             raise NotAStore(f"{self.path} is an SQLite file, but not one of Playhead's (application id {application})")
+        self._check_schema(int(version))
         if read_only and version <= latest_version(PACKAGE):
             return
         migrate(self.path, PACKAGE, found=int(version), apply=self._apply)
+
+    def _check_schema(self, version: int) -> None:
+        """Refuse a file whose schema is not ours: a trigger could change what is written, a view need never end."""
+        if version > latest_version(PACKAGE):
+            return
+        ours = expected_schema(version)
+        with self._errors:
+            # sqlite_schema itself cannot be replaced; one object more than we ever make is enough to know.
+            found = self.connection.execute(SCHEMA_QUERY, (ours.objects_max + 1,)).fetchall()
+        for row in found:
+            if not ours.holds(row):
+                raise NotAStore(f"{self.path} holds a {row[0]} {row[1]!r} that is not Playhead's; it was left as it is")
+        missing = ours.required - {row[1] for row in found}
+        if missing:
+            raise StoreDamaged(f"{self.path} lacks a part of its schema: {', '.join(sorted(missing))}")
 
     def _configure(self) -> None:
         with self._errors:
@@ -283,6 +318,71 @@ def _empty_image(*, is_shared: bool) -> bytes:
         connection.close()
 
 
+SCHEMA_QUERY = "SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT ?"
+
+_SHADOW_PREFIX = "text_index_"
+_STATISTICS = {
+    ("table", "sqlite_stat1", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
+    ("table", "sqlite_stat4", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
+}
+"""What `ANALYZE` adds, which a person may run with any SQLite tool."""
+
+
+class Schema:
+    """What a database of one version holds, and may hold: the notes, the text index, and SQLite's own statistics."""
+
+    def __init__(self, required: Sequence[Row], optional: Sequence[Row]) -> None:
+        self.required = {name for _, name, _, _ in required}
+        self._known = {*required, *optional, *_STATISTICS}
+        self._normal = {_normal(row) for row in self._known}
+        self._shadows = {name for _, name, _, _ in optional if name.startswith(_SHADOW_PREFIX)}
+        self.objects_max = len(self._known)
+
+    def holds(self, row: Row) -> bool:
+        """Return True for one of ours. Spaces do not count, nor how another version of SQLite words its own tables."""
+        if row in self._known:
+            return True
+        kind, name, table, sql = row
+        if not all(isinstance(text, str) for text in (kind, name, table, sql)):
+            return False
+        if name in self._shadows:
+            return kind == "table" and name == table and sql.upper().startswith("CREATE TABLE ")
+        return _normal(row) in self._normal
+
+
+@cache
+def expected_schema(version: int) -> Schema:
+    """Return the schema of a database of a version: that of all migrations up to it."""
+    connection = apsw.Connection(":memory:")
+    try:
+        for number, sql in migrations(PACKAGE):
+            if number <= version:
+                connection.execute(sql)
+        required = connection.execute(SCHEMA_QUERY, (-1,)).fetchall()
+        connection.execute(read_sql(PACKAGE, "notes.sql"))
+        connection.execute(read_sql(PACKAGE, "text.sql"))
+        every = connection.execute(SCHEMA_QUERY, (-1,)).fetchall()
+        return Schema(required, [row for row in every if row not in required])
+    finally:
+        connection.close()
+
+
+def _normal(row: Row) -> Row:
+    kind, name, table, sql = row
+    return (kind, name, table, None if sql is None else " ".join(sql.split()))
+
+
+_of_parents: list[apsw.Connection | None] = []
+"""Connections that a forked child was asked to close. Kept, since collecting them would close them: SQLite forbids a
+child even that."""
+
+
+def need_own_process(pid: int, what: str) -> None:
+    """Raise `StoreClosed` in a process other than the one of this id, where `what` was opened."""
+    if pid != os.getpid():
+        raise StoreClosed(f"{what} was opened in another process: open the store again after fork")
+
+
 class NotUtf8(StoreDamaged):
     """A text in the database is not UTF-8. In a cache it can be passed over."""
 
@@ -318,7 +418,8 @@ class translated:
             return NotAStore(f"{path} is not an SQLite file")
         if isinstance(error, apsw.SQLError) and "no such" in str(error):
             return StoreDamaged(f"{path} lacks a part of its schema: {error}")
-        if isinstance(error, apsw.CorruptError):
+        if isinstance(error, apsw.CorruptError | apsw.SQLError):
+            # Our SQL is fixed and tested, so an error in it means that the tables are not those that we made.
             return StoreDamaged(f"{path} is damaged: {error}")
         if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
             return StoreReadOnly(f"{path} cannot be written: {error}")
@@ -356,4 +457,5 @@ def _connected(path: str, *, vfs: str | None, read_only: bool) -> apsw.Connectio
     connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
     # A file that somebody sent may hold a schema of their making: it gets no say over what runs here.
     connection.execute("PRAGMA trusted_schema=OFF")
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     return connection

@@ -27,10 +27,12 @@ class SqliteText:
             number = self._log.need_number(key)
             if not self._exists():
                 self._database.run_script("text.sql")
+            base = number << SEQ_BITS
+            if not self._is_sound(number):
+                self._database.query("unindex_session", {"first": base, "last": base + SEQ_MAX})
             after = self._indexed_seq(number)
             if up_to <= after:
                 return
-            base = number << SEQ_BITS
             bindings = [{"row": base + row.seq, "text": row.text} for row in rows if after < row.seq <= up_to]
             self._database.query_many("index_text", bindings)
             self._database.query("set_indexed_seq", {"number": number, "seq": up_to})
@@ -61,7 +63,7 @@ class SqliteText:
                 "limit": max(0, limit),
             }
             rows = self._database.query("match_text", bindings, refused=f"{expression!r} is no FTS5 expression")
-        return [TextMatch(SessionKey(app, user, id), seq, score) for app, user, id, seq, score in rows]
+        return [TextMatch(SessionKey(app, user, id), seq, score) for app, user, id, seq, score in rows if _is_key(app, user, id)]
 
     def drop(self, key: SessionKey | None = None) -> None:
         with self._database.write():
@@ -77,7 +79,16 @@ class SqliteText:
 
     def _indexed_seq(self, number: int) -> int:
         row = self._database.row("indexed_seq", {"number": number})
-        return int(row[0]) if row else 0
+        return row[0] if row and isinstance(row[0], int) else 0
+
+    def _is_sound(self, number: int) -> bool:
+        """Return False where the file does not say up to where a session is indexed: then it is indexed anew."""
+        row = self._database.row("indexed_seq", {"number": number})
+        return row is None or isinstance(row[0], int)
 
     def _exists(self) -> bool:
         return self._database.row("has_text_index") == (1,)
+
+
+def _is_key(*names: object) -> bool:
+    return all(isinstance(name, str) for name in names)

@@ -25,9 +25,11 @@ from playhead.errors import (
     SessionNotFound,
     StaleWriter,
     StoreDamaged,
+    StoreUnavailable,
 )
 from playhead.model.codec import (
     FIRST_HASH,
+    HASH_BYTES,
     SALT_BYTES,
     body_digest,
     chain_hash,
@@ -38,7 +40,7 @@ from playhead.model.codec import (
 from playhead.model.event import Draft, Event, check_draft, is_fact, redacted_body
 from playhead.model.ids import SessionKey
 from playhead.model.path import Ranges
-from playhead.model.snapshot import Snapshot, is_usable
+from playhead.model.snapshot import Snapshot, is_sound, is_usable
 from playhead.model.upcast import EVENT_VERSION, upcast
 from playhead.stores.base import (
     EVENTS_PAGE_MAX,
@@ -56,6 +58,11 @@ from playhead.stores.sqlite.connect import Database, NotUtf8, Row
 
 SEQ_BITS = 32
 SEQ_MAX = (1 << SEQ_BITS) - 1
+NUMBER_MAX = 2**31 - 1
+"""Highest number of a session: its rows are SQLite's integers, of 64 bits with a sign."""
+
+ACQUIRE_TRIES_MAX = 100
+"""So often a lease is tried for on a session that is deleted and made again meanwhile."""
 
 FIRST_FENCE_MAX = 2**40
 """The first fence of a session is drawn below this; it grows by one with each lease."""
@@ -263,8 +270,8 @@ class SqliteLog:
             while anchor:
                 rows = self.database.query("path_tail", {"head": base + anchor, "base": base, "past": past})
                 events = [_event(row, version) for row in rows] + events
-                if events and events[0].parent >= events[0].seq:
-                    raise StoreDamaged(f"event {events[0].seq} of session {key.id!r} follows {events[0].parent}")
+                if (past and not rows) or (events and events[0].parent >= events[0].seq):
+                    raise StoreDamaged(f"session {key.id!r} in {self.database.path}: its path breaks off at {anchor}")
                 anchor = events[0].parent if events else head
                 chain = self._chain(base, anchor) if anchor else []
                 if chain:
@@ -279,7 +286,7 @@ class SqliteLog:
             chain = [msgspec.convert(decode_body(row[0]), Snapshot) for row in rows]
         except (InvalidEvent, msgspec.ValidationError, NotUtf8, TypeError):
             return []  # Only a cache: the log says the same.
-        return chain if is_usable(chain) else []
+        return chain if is_usable(chain) and chain[-1].seq == seq and is_sound(chain) else []
 
     def facts(self, key: SessionKey, *, until: int | None = None) -> list[Event]:
         with self.database.read():
@@ -341,29 +348,54 @@ class SqliteLog:
         }
         found = []
         with self.database.read():
+            if app is None and user is None and (after is None or after.app == ""):
+                found = self._nameless_rows(after, limit=bindings["limit"])
+                bindings["limit"] -= len(found)
             for number, row_app, row_user, row_id, summary, summary_seq in self.database.query(
                 "list_sessions", bindings
             ):
                 key = SessionKey(row_app, row_user, row_id)
-                tip = self.database.row("tip", _bounds(number))
-                if tip is None:
-                    found.append(SessionRow(key, 0, 0.0, problem="its log is empty: the file is damaged"))
-                else:
-                    found.append(SessionRow(key, tip[0], tip[2], summary, summary_seq if summary else 0))
+                try:
+                    tip = self._tip(key, _sound_number(number, key))
+                except StoreDamaged as error:
+                    found.append(SessionRow(key, 0, 0.0, problem=str(error)))
+                    continue
+                if not (isinstance(summary, str) and isinstance(summary_seq, int)):
+                    summary, summary_seq = None, 0  # Only a cache.
+                found.append(SessionRow(key, tip.seq, tip.at, summary, summary_seq))
         return found
+
+    def _nameless_rows(self, after: SessionKey | None, *, limit: int) -> list[SessionRow]:
+        """Return a row for each session whose key cannot be read. They come first: no real app is empty."""
+        rows = [
+            SessionRow(SessionKey("", "", f"#{number:020d}"), 0, 0.0, problem="its key is no text: the file is damaged")
+            for (number,) in self.database.query("list_nameless", {"limit": ROWS_PAGE_MAX})
+        ]
+        return [row for row in rows if after is None or row.key > after][:limit]
 
     # The lease.
 
     def acquire(self, key: SessionKey, *, label: str = "", at: float) -> Lease:
-        number = self.require(key)
-        lock = OsLock.take(self._lock_path(number))
-        if lock is None:
-            row = self.database.row("lease", {"number": number})
-            raise SessionBusy(key.id, _holder(row[1] if row else None))
+        for _ in range(ACQUIRE_TRIES_MAX):
+            number = self.require(key)
+            lock = OsLock.take(self._lock_path(number))
+            if lock is None:
+                row = self.database.row("lease", {"number": number})
+                raise SessionBusy(key.id, _holder(row[1] if row else None))
+            lease = self._take_lease(key, number, lock, label=label, at=at)
+            if lease is not None:
+                return lease
+        raise StoreUnavailable(f"session {key.id!r} is deleted and made again and again; retry")
+
+    def _take_lease(self, key: SessionKey, number: int, lock: OsLock, *, label: str, at: float) -> Lease | None:
+        """Take the lease under the operating system's lock, or give the lock back. None where the session has another
+        number by now, by which its lock goes."""
         try:
             with self.database.write():
-                number = self.need_number(key)
-                _, holder, renewed_at = self._lease(number)
+                if self.need_number(key) != number:
+                    lock.release()
+                    return None
+                fence, holder, renewed_at = self._lease(number)
                 held_by = _holder(holder)
                 if holder is not None and not is_this_host(held_by) and at - (renewed_at or 0.0) < LEASE_S:
                     raise SessionBusy(key.id, held_by)
@@ -372,10 +404,16 @@ class SqliteLog:
                     "take_lease", {"number": number, "holder": msgspec.json.encode(mine).decode(), "at": at}
                 )
                 assert taken is not None, "the row was read in this transaction"
+                # Before the commit, so that whoever closes this log gives the lock back, and no eviction takes it away.
+                before = self._locks.get(key)
+                self._locks[key] = (taken[0], lock)
         except BaseException:
+            if self._locks.get(key, (0, None))[1] is lock:
+                del self._locks[key]
             lock.release()
             raise
-        self._locks[key] = (taken[0], lock)
+        if before is not None:
+            before[1].release()
         self._renewed[key] = at
         return Lease(key=key, fence=taken[0], holder=mine)
 
@@ -388,7 +426,7 @@ class SqliteLog:
                     self.database.query("release_lease", {"number": number, "fence": lease.fence})
         finally:
             if lock is not None and fence == lease.fence:
-                del self._locks[lease.key]
+                self._locks.pop(lease.key, None)
                 lock.release()
 
     def holder(self, key: SessionKey) -> dict[str, Any] | None:
@@ -398,10 +436,6 @@ class SqliteLog:
         if holder is None or self._is_dead(key, number, _holder(holder)):
             return None
         return _holder(holder)
-
-    def has_lease(self, key: SessionKey) -> bool:
-        """Return True while this process holds the session's lease."""
-        return key in self._locks
 
     def _is_dead(self, key: SessionKey, number: int, holder: dict[str, Any]) -> bool:
         """Return True when the holder ran on this host and its lock is free: the system frees it with the process."""
@@ -425,7 +459,10 @@ class SqliteLog:
     def _lease(self, number: int) -> Row:
         row = self.database.row("lease", {"number": number})
         assert row is not None, "the session's row was read in this transaction"
-        return row
+        fence, holder, renewed_at = row
+        if not isinstance(fence, int):
+            raise StoreDamaged(f"the lease of a session in {self.database.path} has no number")
+        return fence, holder, renewed_at if isinstance(renewed_at, float) else 0.0
 
     # Removal.
 
@@ -447,21 +484,33 @@ class SqliteLog:
 
     def close(self) -> None:
         """Give back every lock of this process and close the database."""
-        for _, lock in self._locks.values():
+        if not self.database.is_own():
+            self.database.close()
+            return
+        with self.database.lock:
+            locks = [lock for _, lock in self._locks.values()]
+            self._locks.clear()
+            self.database.close()
+        for lock in locks:
             lock.release()
-        self._locks.clear()
-        self.database.close()
+
+    def close_idle(self) -> bool:
+        """Close the database unless a lease is held or another thread is at it; return whether it is closed."""
+        if not self.database.lock.acquire(blocking=False):
+            return False
+        try:
+            if self._locks:
+                return False
+            self.database.close()
+            return True
+        finally:
+            self.database.lock.release()
 
     # Looking a session up.
 
     def number_of(self, key: SessionKey) -> int | None:
         """Return the session's number in this database, or None."""
         return self._number(key)
-
-    def only_key(self) -> SessionKey | None:
-        """Return the key of the one session of a bundle, or None where there is none."""
-        row = self.database.row("only_session")
-        return SessionKey(*row) if row else None
 
     def _number(self, key: SessionKey) -> int | None:
         row = self.database.row("session_number", _key(key))
@@ -480,13 +529,18 @@ class SqliteLog:
         if row is None:
             self._known.pop(key, None)
             raise SessionNotFound(key.id, store=self.database.path)
-        return int(row[0]), int(row[1])
+        number, version = row
+        if not isinstance(version, int):
+            raise StoreDamaged(f"session {key.id!r} in {self.database.path} says no version of its events")
+        return _sound_number(number, key), version
 
     def _tip(self, key: SessionKey, number: int) -> Tip:
         row = self.database.row("tip", _bounds(number))
         if row is None:
             raise StoreDamaged(f"session {key.id!r} in {self.database.path} has no events")
         seq, parent, at, hash, fact = row
+        if not (type(parent) is int and _is_time(at) and isinstance(hash, bytes) and len(hash) == HASH_BYTES):
+            raise StoreDamaged(f"event {seq} of session {key.id!r} in {self.database.path} is damaged")
         return Tip(seq=seq, head=parent if fact else seq, at=at, hash=hash)
 
     def _seq_of(self, number: int, ids: Sequence[str]) -> dict[str, int]:
@@ -521,6 +575,18 @@ def _moves_path(draft: Draft) -> bool:
 
 
 def _event(row: Row, version: int) -> Event:
+    _, parent, id, at, kind, agent, turn, scope, body, _ = row
+    if not (
+        type(parent) is int
+        and type(id) is str
+        and _is_time(at)
+        and type(kind) is str
+        and (agent is None or type(agent) is str)
+        and (turn is None or type(turn) is str)
+        and (scope is None or type(scope) is str)
+        and (body is None or type(body) is str)
+    ):
+        raise StoreDamaged(f"event {row[0]} is damaged: a column of it holds what no event has there")
     body = decode_body(row[8]) if row[8] is not None else redacted_body(row[4], is_fact=row[9] is not None)
     event = Event(row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], body)
     return event if version == EVENT_VERSION else upcast(event, version)
@@ -529,6 +595,17 @@ def _event(row: Row, version: int) -> Event:
 def _record(row: Row) -> Record:
     seq, parent, id, at, kind, agent, turn, scope, body, salt, digest, hash, fact = row
     return Record(seq, parent, id, at, kind, agent, turn, scope, body, salt, digest, hash, bool(fact))
+
+
+def _is_time(at: object) -> bool:
+    return type(at) is float and at - at == 0.0
+
+
+def _sound_number(number: int, key: SessionKey) -> int:
+    """Return a session's number. Raises `StoreDamaged` where rows of that number would leave SQLite's integers."""
+    if not 0 < number <= NUMBER_MAX:
+        raise StoreDamaged(f"session {key.id!r} has the number {number}, beyond what a database can hold")
+    return number
 
 
 def _need_distinct(key: SessionKey, ids: Sequence[str]) -> None:
@@ -562,9 +639,11 @@ def json_list(values: Sequence[str] | Sequence[int] | None) -> str | None:
 
 
 def _holder(text: str | None) -> dict[str, Any]:
-    if text is None:
+    """Return who holds a lease. One that cannot be read is nobody's that we know: it runs out, as one from elsewhere."""
+    try:
+        holder = msgspec.json.decode(text, type=dict[str, Any]) if isinstance(text, str) else {}
+    except (msgspec.MsgspecError, RecursionError):
         return {}
-    holder: dict[str, Any] = msgspec.json.decode(text)
     return holder
 
 

@@ -39,4 +39,4 @@ class SqliteNotes:
     def all(self, topic: str) -> dict[str, dict[str, Any]]:
         database = self._database(False)
         rows = database.query("all_notes", {"topic": topic}) if database else []
-        return {name: decode_body(body) for name, body in rows}
+        return {name: decode_body(body) for name, body in rows if isinstance(name, str)}

@@ -6,10 +6,6 @@ SELECT number, event_version FROM sessions WHERE app = :app AND user = :user AND
 -- name: is_on_a_path
 SELECT EXISTS (SELECT 1 FROM events WHERE row = :row AND fact IS NULL);
 
--- name: only_session
--- A bundle holds one session; its key is read from inside, never from the file's name.
-SELECT app, user, id FROM sessions;
-
 -- name: insert_session
 -- A number is never used while events of it remain, be it of a session whose row was removed by hand.
 -- The first fence is drawn at random: one given out before a deletion means nothing to a session of the same id.
@@ -39,10 +35,6 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
 -- name: insert_event
 INSERT INTO events (row, parent, id, at, kind, agent, turn, scope, body, salt, hash, fact)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12);
-
--- name: insert_record
-INSERT INTO events (row, parent, id, at, kind, agent, turn, scope, body, salt, digest, hash, fact)
-VALUES (:row, :parent, :id, :at, :kind, :agent, :turn, :scope, :body, :salt, :digest, :hash, :fact);
 
 -- name: events
 SELECT row & 4294967295, parent, id, at, kind, agent, turn, scope, body, fact FROM events
@@ -102,13 +94,19 @@ INSERT OR REPLACE INTO snapshots (row, base_seq, document) VALUES (:row, :base_s
 DELETE FROM snapshots WHERE row >= :first AND row <= :last;
 
 -- name: save_summary
-UPDATE sessions SET summary = :summary, summary_seq = :seq WHERE number = :number AND summary_seq <= :seq;
+UPDATE sessions SET summary = :summary, summary_seq = :seq WHERE number = :number AND (typeof(summary_seq) <> 'integer' OR summary_seq <= :seq);
 
 -- name: list_sessions
 SELECT number, app, user, id, summary, summary_seq FROM sessions
-WHERE (:app IS NULL OR app = :app) AND (:user IS NULL OR user = :user)
+WHERE typeof(app) = 'text' AND typeof(user) = 'text' AND typeof(id) = 'text'
+  AND (:app IS NULL OR app = :app) AND (:user IS NULL OR user = :user)
   AND (:after_app IS NULL OR (app, user, id) > (:after_app, :after_user, :after_id))
 ORDER BY app, user, id LIMIT :limit;
+
+-- name: list_nameless
+-- Rows whose key is no text: the file is damaged, or somebody's attack.
+SELECT number FROM sessions WHERE typeof(app) <> 'text' OR typeof(user) <> 'text' OR typeof(id) <> 'text'
+ORDER BY number LIMIT :limit;
 
 -- name: lease
 SELECT fence, holder, renewed_at FROM sessions WHERE number = :number;

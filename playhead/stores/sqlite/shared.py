@@ -26,7 +26,7 @@ class SharedStore(SqliteLog):
     """
 
     def __init__(self, path: Path, *, durability: Durability = "process", vfs: str | None = None) -> None:
-        path = path.absolute()
+        path = path.resolve()  # Locks and streams go by the file's real name, whatever link leads to it.
         if not path.exists():
             create_file(path, is_shared=True, durable=durability == "power")
         self._path = path
