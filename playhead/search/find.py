@@ -35,6 +35,9 @@ SCAN_EVENTS_MAX = 20_000
 LivePath = Callable[[SessionKey], paths.Ranges]
 
 
+Candidate = tuple[TextMatch, Event]
+
+
 class Hit(msgspec.Struct, frozen=True):
     """One event that answers. score: larger is better, comparable within one answer. snippet: the stored text around
     the matches. is_live: it lies on its session's current path."""
@@ -128,8 +131,8 @@ def find(
     k = max(0, min(k, HITS_MAX))
 
     def hits_in(keys: Sequence[SessionKey]) -> list[Hit]:
-        candidates = _candidates(store, query, keys, where, k, check)
-        return _without_copies(store, [_hit(match, event, query, check) for match, event in candidates])
+        candidates = _without_copies(store, _candidates(store, query, keys, where, k, check))
+        return [_hit(match, event, query, check) for match, event in candidates[:k]]
 
     try:
         hits = hits_in(list(end))
@@ -145,9 +148,9 @@ def find(
     return Found(
         query=typed,
         mode="fts",
-        hits=hits[:k],
+        hits=hits,
         session_count=len(end),
-        indexed_up_to={hit.session: end[_key(hit)] for hit in hits[:k]},
+        indexed_up_to={hit.session: end[SessionKey(hit.app, hit.user, hit.session)] for hit in hits},
         problems=problems,
     )
 
@@ -177,7 +180,7 @@ class _Check(msgspec.Struct, frozen=True):
 
 def _candidates(
     store: Store, query: Query, keys: Sequence[SessionKey], where: TextFilter, k: int, check: _Check
-) -> list[tuple[TextMatch, Event]]:
+) -> list[Candidate]:
     """Return matches with their events, best first, widening until there are enough that pass the check."""
     if k == 0 or not keys:
         return []
@@ -197,11 +200,9 @@ def _candidates(
         limit = min(limit * 4, CANDIDATES_MAX)
 
 
-def _newest(
-    store: Store, keys: Sequence[SessionKey], where: TextFilter, k: int, check: _Check
-) -> list[tuple[TextMatch, Event]]:
+def _newest(store: Store, keys: Sequence[SessionKey], where: TextFilter, k: int, check: _Check) -> list[Candidate]:
     """Answer a question of filters alone: the newest events that pass them."""
-    found: list[tuple[TextMatch, Event]] = []
+    found: list[Candidate] = []
     for key in keys:
         before: int | None = None
         read = kept = 0
@@ -246,21 +247,19 @@ def _hit(match: TextMatch, event: Event, query: Query, check: _Check) -> Hit:
     )
 
 
-def _without_copies(store: Store, hits: Sequence[Hit]) -> list[Hit]:
+def _without_copies(store: Store, found: Sequence[Candidate]) -> list[Candidate]:
     """Leave out a fork's copy of an event where the event itself is there too: copies keep their ids.
 
     Ids are unique in a session alone, so only sessions that forks link are compared.
     """
-    repeated = {id for id, count in Counter(hit.event_id for hit in hits).items() if count > 1}
-    best: dict[tuple[str, SessionKey], tuple[int, Hit]] = {}
-    for hit in hits:
-        if hit.event_id in repeated:
-            root, depth = _root(store, _key(hit))
-            known = best.get((hit.event_id, root))
-            if known is None or depth < known[0]:
-                best[hit.event_id, root] = (depth, hit)
-    kept = {id(hit) for _, hit in best.values()}
-    return [hit for hit in hits if hit.event_id not in repeated or id(hit) in kept]
+    repeated = {id for id, count in Counter(event.id for _, event in found).items() if count > 1}
+    best: dict[tuple[str, SessionKey], tuple[int, SessionKey]] = {}
+    for match, event in found:
+        if event.id in repeated:
+            root, depth = _root(store, match.key)
+            best[event.id, root] = min((depth, match.key), best.get((event.id, root), (depth, match.key)))
+    kept = {(id, key) for (id, _), (_, key) in best.items()}
+    return [(match, event) for match, event in found if event.id not in repeated or (event.id, match.key) in kept]
 
 
 def _root(store: Store, key: SessionKey) -> tuple[SessionKey, int]:
@@ -304,10 +303,6 @@ def _tools(event: Event) -> Iterator[str]:
     for part in event.body.get("parts") or ():
         if isinstance(part, dict) and part.get("type") in ("tool_call", "tool_call_response") and part.get("name"):
             yield str(part["name"])
-
-
-def _key(hit: Hit) -> SessionKey:
-    return SessionKey(hit.app, hit.user, hit.session)
 
 
 def _both(given: str | None, typed: tuple[str, ...]) -> tuple[str, ...]:
