@@ -133,9 +133,7 @@ def is_sound(chain: Iterable[Snapshot]) -> bool:
 
     What is read from a file that somebody sent may be anything. Where it is False, replay the path.
     """
-    return all(
-        _is_sound_slot(slot, value, snapshot) for snapshot in chain for slot, value in snapshot.changed.items()
-    )
+    return all(_is_sound_slot(slot, value, snapshot) for snapshot in chain for slot, value in snapshot.changed.items())
 
 
 def _is_sound_slot(slot: str, value: Any, snapshot: Snapshot) -> bool:

@@ -18,7 +18,14 @@ from pathlib import Path
 from playhead.errors import ArtifactDamaged, ArtifactNotFound
 from playhead.model.ids import SessionKey
 from playhead.stores.base import ArtifactRef, Durability
-from playhead.stores.files import make_private_directory, opened_directory, os_errors, place_nameless, write_all
+from playhead.stores.files import (
+    make_private_directory,
+    open_regular,
+    opened_directory,
+    os_errors,
+    place_nameless,
+    write_all,
+)
 
 _NAME = re.compile(r"sha256-[0-9a-f]{64}")
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
@@ -57,7 +64,7 @@ class FileArtifacts:
         folder = self._folder_of(key)
         make_private_directory(folder, durable=self._durability == "power")
         with os_errors(folder), opened_directory(folder, flags=_NOFOLLOW) as directory:
-            if not _is_file_of_size(name, len(data), directory):
+            if not _is_kept(name, data, directory):
                 self._place(name, data, directory)
         return ArtifactRef(hash=name, size=len(data))
 
@@ -69,9 +76,7 @@ class FileArtifacts:
         with os_errors(folder):
             try:
                 with opened_directory(folder, flags=_NOFOLLOW) as directory:
-                    descriptor = os.open(hash, os.O_RDONLY | _NOFOLLOW, dir_fd=directory)
-                    with os.fdopen(descriptor, "rb") as file:
-                        data = file.read()
+                    data = _read(hash, directory)
             except (FileNotFoundError, NotADirectoryError) as error:
                 raise ArtifactNotFound(key.id, hash) from error
         if content_name(data) != hash:
@@ -125,10 +130,15 @@ class FileArtifacts:
             os.fsync(directory)
 
 
-def _is_file_of_size(name: str, size: int, directory: int) -> bool:
-    """Return True where the bytes are there already; a file of another size under the name is damage, so replace it."""
+def _read(name: str, directory: int) -> bytes:
+    with os.fdopen(open_regular(name, os.O_RDONLY, directory=directory), "rb") as file:
+        return file.read()
+
+
+def _is_kept(name: str, data: bytes, directory: int) -> bool:
+    """Return True where the bytes are there already; anything else under the name is damage, so replace it."""
     try:
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_size == size
+    return stat.S_ISREG(found.st_mode) and found.st_size == len(data) and _read(name, directory) == data

@@ -264,8 +264,9 @@ class Store(Protocol):
         """Return the newest snapshot on the path of `head` as its chain (complete one first, [] if there is none), and
         the events of the path after it, up to `head`. Reads no event of another branch.
 
-        A snapshot that cannot be used (of a newer version, or with a link of its chain missing) is passed over. Raises
-        `EventNotFound` where the log has no event on a path at `head`; head 0 gives nothing.
+        A snapshot that cannot be used (of a newer version, with a link of its chain missing, or with slots that are no
+        fold's) is passed over. Raises `EventNotFound` where the log has no event on a path at `head`; head 0 gives
+        nothing.
         """
 
     def facts(self, key: SessionKey, *, until: int | None = None) -> list[Event]:

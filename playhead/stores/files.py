@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,6 +97,17 @@ def write_all(descriptor: int, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def open_regular(path: Path | str, flags: int, *, directory: int | None = None) -> int:
+    """Open a file that has to be a regular one, mode 0600 where it is made. A link, a folder or a pipe in its place is
+    refused; opening a pipe would wait for whoever is at its other end."""
+    careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags | careful, 0o600, dir_fd=directory)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise StoreUnavailable(f"{path} is no regular file; it is left as it is")
+    return descriptor
 
 
 def sync_directory(folder: Path) -> None:

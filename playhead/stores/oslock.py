@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from playhead.errors import StoreUnavailable
+from playhead.errors import StoreClosed, StoreUnavailable
 from playhead.stores.files import make_private_directory, os_errors
 
 if sys.platform == "win32":
@@ -123,6 +123,12 @@ def making(path: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+def need_own_process(pid: int, what: str) -> None:
+    """Raise `StoreClosed` in a process other than the one of this id, where `what` was opened."""
+    if pid != os.getpid():
+        raise StoreClosed(f"{what} was opened in another process: open the store again after fork")
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:

@@ -19,9 +19,8 @@ from playhead.errors import InvalidEvent, StoreClosed
 from playhead.model.codec import decode_json, encode_json
 from playhead.model.ids import SessionKey
 from playhead.stores.base import LeftStream
-from playhead.stores.files import make_private_directory, os_errors, write_all
-
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+from playhead.stores.files import make_private_directory, open_regular, os_errors, write_all
+from playhead.stores.oslock import need_own_process
 
 
 class _Open:
@@ -51,6 +50,7 @@ class FileStreams:
         self._path_of = path_of
         self._open: dict[SessionKey, _Open] = {}
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._is_closed = False
 
     def begin(self, key: SessionKey, id: str, header: dict[str, Any]) -> None:
@@ -108,6 +108,7 @@ class FileStreams:
     def _need_open(self) -> None:
         if self._is_closed:
             raise StoreClosed("the store is closed")
+        need_own_process(self._pid, "the store")
 
     def _opened(self, key: SessionKey) -> _Open:
         path = self._path_of(key)
@@ -116,7 +117,7 @@ class FileStreams:
         used = [line["begin"] for line in lines if isinstance(line, dict) and isinstance(line.get("begin"), int)]
         numbers = {stream.id: number for number, stream in _unfinished(lines).items()}
         with os_errors(path):
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NOFOLLOW, 0o600)
+            descriptor = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
                 record = _Open(descriptor, numbers, max(used, default=-1) + 1)
                 if record.size:
@@ -162,7 +163,7 @@ def _lines(path: Path) -> list[Any]:
     found = []
     with os_errors(path):
         try:
-            descriptor = os.open(path, os.O_RDONLY | _NOFOLLOW)
+            descriptor = open_regular(path, os.O_RDONLY)
         except FileNotFoundError:
             return []
         with os.fdopen(descriptor, "rb") as file:

@@ -102,9 +102,9 @@ class SessionSuite(StoreHarness):
         assert 32 <= longest <= CHAIN_MAX
 
     def test_a_snapshot_comes_back_as_it_was_saved(self, store: Store) -> None:
-        slots = {f"state:session\n{text}": 2**70 for text in HOSTILE_TEXTS} | {
+        slots = {f"later:session\n{text}": 2**70 for text in HOSTILE_TEXTS} | {
             "conv:": [[1, 2]],
-            "said": [1, None, 0.5],
+            "later": [1, None, 0.5],
         }
         begun(store, count=3)
         first = full(2, slots)

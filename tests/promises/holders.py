@@ -129,9 +129,12 @@ def hold_and_fork(line: Line, *, url: str, id: str) -> None:
     """Be in a turn, and fork a child that outlives this process, as `multiprocessing` does."""
     sessions = playhead.open(url)
     turn = sessions.get(id).turn("I was here first.")
+    ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
+        os.write(theirs, b"!")
         time.sleep(600)
         os._exit(0)
+    os.read(ours, 1)  # Until the child runs Python, it has not let go of what it inherited.
     line.say("forked", child, turn.number)
     line.hear()

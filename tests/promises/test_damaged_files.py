@@ -151,6 +151,53 @@ def test_bytes_flipped_a_thousand_times_never_crash_anything(kind: type[Place], 
     assert crashes == []
 
 
+GARBAGE = (
+    b"not JSON at all",
+    b"\xff\xfe\x00",
+    bytes(4_096),
+    b'"a text"',
+    b"null",
+    b"[0]",
+    b'[[], "x"]',
+    b'[{"begin": 0}, "x"]',
+    b'{"end": []}',
+    b'{"begin": {}, "id": "m"}',
+    b'{"begin": 7, "id": 5, "header": {}}\n[7, "x"]',
+    b'{"begin": 7, "header": {}}\n[7, "x"]',
+    b'{"begin": 7, "id": "m", "header": "none"}\n[7, "x"]',
+    b'{"begin": 7, "id": "m", "header": {"agent": 5, "turn": [], "scope": {}, "at": "now"}}\n[7, "x"]',
+    b'{"begin": 7, "id": "m", "header": {"body": []}}\n[7, "x"]',
+    b'{"begin": 7, "id": "m", "header": {"body": {"message_id": {}}}}\n[7, {"not": "text"}, ["type"]]',
+    b"[" * 100_000,
+)
+
+
+@pytest.mark.parametrize("garbage", GARBAGE, ids=lambda garbage: repr(garbage[:24]))
+def test_garbage_in_a_stream_file_hides_no_chunk_and_stops_no_resume(
+    garbage: bytes, place: Place, nursery: Nursery
+) -> None:
+    _fill(place)
+    child = nursery.start("holders:hold", url=place.url, id="s1")
+    child.hear_until("holding")
+    for _ in range(3):
+        child.tell("stream")
+        child.hear_until("streamed")
+    child.kill()
+    (stream,) = place.folder.rglob("*.stream")
+    with stream.open("ab") as file:
+        file.write(garbage)
+    with place.open() as sessions:
+        session = sessions.resume("s1")
+        with session.turn("Go on.") as turn:
+            turn.stream("Gladly.")
+        texts = [message.text for message in session.conversation()]
+
+        assert session.resumed.recovered_text.startswith("still still still ")
+        assert texts[-1] == "Gladly."
+        assert session.verify().ok
+        assert not stream.exists()
+
+
 def test_a_bundle_under_another_name_is_found_by_its_id_with_all_that_lies_beside_it(tmp_path: Path) -> None:
     """K1, K22."""
     source, target = Bundles(tmp_path / "source"), Bundles(tmp_path / "target")

@@ -6,6 +6,7 @@ import contextlib
 import os
 import stat
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ from playhead.stores.base import (
 )
 from playhead.stores.files import disk_bytes, make_private_directory, os_errors, place_file
 from playhead.stores.names import file_stem
-from playhead.stores.oslock import making
+from playhead.stores.oslock import making, need_own_process
 from playhead.stores.sqlite.connect import Database, create_file, remove_database
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog
@@ -59,6 +60,9 @@ OPENINGS_MAX = 20
 
 READINGS_MAX = 5
 """So often a listing row is read again while somebody writes to its bundle; then it is as of the last reading."""
+
+SETTLED_NS = 2_000_000_000
+"""A folder's time says nothing of a change within its granularity, which is two seconds on the coarsest systems."""
 
 EMPTIED = "the bundle holds no session"
 """The problem of a bundle whose deletion was cut off: it is no session, and no list shows it."""
@@ -80,6 +84,9 @@ class BundleStore:
         self._open: OrderedDict[SessionKey, tuple[SqliteLog, Path]] = OrderedDict()
         self._rows: dict[str, tuple[Fingerprint, SessionRow]] = {}
         self._elsewhere: dict[SessionKey, Path] = {}
+        self._seen: set[tuple[str, int]] = set()
+        self._seen_at = 0
+        self._pid = os.getpid()
         self._is_closed = False
         self._store_log_open: Database | None = None
         self.streams = FileStreams(lambda key: self._side_file(key, ".stream"))
@@ -113,6 +120,8 @@ class BundleStore:
                     self.artifacts.place(key, data)
                 if not place_file(path, image, durable=self.durability == "power"):
                     raise SessionExists(key.id)
+                with contextlib.suppress(FileNotFoundError):
+                    self._seen.add((path.name, path.stat().st_ino))
             return events
 
     def append(
@@ -232,6 +241,9 @@ class BundleStore:
         return disk_bytes(self._folder)
 
     def close(self) -> None:
+        if self._pid != os.getpid():
+            self._is_closed = True  # What is open belongs to the process that this one was forked from.
+            return
         with self._lock:
             self._is_closed = True
             self.streams.close()
@@ -276,6 +288,7 @@ class BundleStore:
         raise StoreUnavailable(f"session {key.id!r}: its bundle is replaced or closed again and again; retry")
 
     def _opened(self, key: SessionKey) -> tuple[SqliteLog, bool]:
+        self._need_open()  # Before the lock, which another thread may have held while this process was forked.
         with self._lock:
             self._need_open()
             if key in self._open and not self._open[key][0].database.is_in_place():
@@ -289,7 +302,7 @@ class BundleStore:
                 raise SessionNotFound(key.id, store=self.url)
             log = self._log(path)
             self._open[key] = (log, path)
-            self._close_idle()
+            self._close_idle(but=key)
             return log, True
 
     def _need_readable(self, path: Path) -> None:
@@ -302,18 +315,46 @@ class BundleStore:
 
     def _find(self, key: SessionKey) -> Path | None:
         """Return the bundle that holds exactly this session: the file with its generated name, else a search inside."""
-        for path in (self._named(key), self._elsewhere.get(key)):
-            if path is not None and path.is_file() and self._holds(path, key):
-                return path
-        for path in self._bundle_paths():
-            if self._holds(path, key):
-                self._elsewhere[key] = path
-                return path
-        return None
+        named = self._named(key)
+        if self._holds(named, key):
+            return named
+        if (known := self._elsewhere.get(key)) is not None:
+            if self._holds(known, key):
+                return known
+            del self._elsewhere[key]
+            self._seen.clear()  # Another copy of it may lie here.
+            self._seen_at = 0
+        self._look_around()
+        return self._elsewhere.get(key)
 
     def _holds(self, path: Path, key: SessionKey) -> bool:
+        if not path.is_file():
+            return False
         row = self._row(path)
         return row.key == key and row.problem is None
+
+    def _look_around(self) -> None:
+        """Look inside the bundles that came here since the last time, and note those that do not bear their own name.
+
+        A name that was not seen before costs one reading, a folder that did not change one look at its time.
+        """
+        with os_errors(self._folder):
+            changed_at = os.stat(self._folder).st_mtime_ns
+            if changed_at == self._seen_at:
+                return
+            is_settled = changed_at + SETTLED_NS < time.time_ns()  # Later changes cannot bear the same time.
+            with os.scandir(self._folder) as entries:
+                found = {(entry.name, entry.inode()) for entry in entries if _is_bundle(entry.name)}
+        unread = set()
+        for name, inode in sorted(found - self._seen):
+            path = self._folder / name
+            row = self._row(path)
+            if row.problem is not None:
+                unread.add((name, inode))
+            elif path != self._named(row.key):
+                self._elsewhere.setdefault(row.key, path)
+        self._seen = found - unread
+        self._seen_at = changed_at if is_settled and not unread else 0
 
     def _named(self, key: SessionKey) -> Path:
         """Return the path of the bundle that this store makes for a session."""
@@ -323,12 +364,12 @@ class BundleStore:
         lock = path.with_name(f"{path.name}.lock")
         return SqliteLog(Database.open(str(path), vfs=self._vfs), durability=self.durability, lock_path=lambda _: lock)
 
-    def _close_idle(self) -> None:
+    def _close_idle(self, *, but: SessionKey) -> None:
         for key, (log, _) in list(self._open.items()):
             if len(self._open) <= OPEN_MAX:
                 return
-            if not log.has_lease(key):
-                self._close_bundle(key)
+            if key != but and log.close_idle():
+                del self._open[key]
 
     def _close_bundle(self, key: SessionKey) -> None:
         with self._lock:
@@ -354,6 +395,7 @@ class BundleStore:
     def _need_open(self) -> None:
         if self._is_closed:
             raise StoreClosed(f"{self.url} is closed")
+        need_own_process(self._pid, self.url)
 
     def _side_file(self, key: SessionKey, suffix: str) -> Path:
         """Return a side file's path. It goes by the bundle's own name, so that both move together."""
@@ -366,11 +408,7 @@ class BundleStore:
     def _bundle_paths(self) -> list[Path]:
         with os_errors(self._folder):
             names = sorted(os.listdir(self._folder))
-        return [
-            self._folder / name
-            for name in names
-            if name.endswith(SUFFIX) and not name.startswith(".") and name != STORE_LOG
-        ]
+        return [self._folder / name for name in names if _is_bundle(name)]
 
     def _row(self, path: Path) -> SessionRow:
         """Return a bundle's listing row, from memory where the file (its write-ahead log included) did not change."""
@@ -442,7 +480,8 @@ def _row_of(log: SqliteLog, unknown: SessionKey, size: int) -> SessionRow:
     rows = log.sessions(limit=1)
     if not rows:
         return SessionRow(unknown, 0, 0.0, problem=EMPTIED, size_bytes=size)
-    return msgspec.structs.replace(rows[0], size_bytes=size)
+    key = rows[0].key if rows[0].key.app else unknown  # The log has no name for one whose key cannot be read.
+    return msgspec.structs.replace(rows[0], key=key, size_bytes=size)
 
 
 def _marking_duplicates(rows: Sequence[tuple[Path, SessionRow]]) -> list[SessionRow]:
@@ -458,6 +497,10 @@ def _marking_duplicates(rows: Sequence[tuple[Path, SessionRow]]) -> list[Session
             row = msgspec.structs.replace(row, problem=f"{path.name} holds the same session as {chosen[row.key].name}")
         marked.append(row)
     return marked
+
+
+def _is_bundle(name: str) -> bool:
+    return name.endswith(SUFFIX) and not name.startswith(".") and name != STORE_LOG
 
 
 def _is_regular(path: Path) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -28,7 +29,7 @@ from playhead.errors import (
 from playhead.stores.files import NO_SPACE, os_errors, place_file
 from playhead.stores.migrate import latest_version, migrate, migrations
 from playhead.stores.named_queries import named_queries, read_sql
-from playhead.stores.oslock import making
+from playhead.stores.oslock import making, need_own_process
 
 PACKAGE = "playhead.stores.sqlite"
 APPLICATION_ID = 0x504C4844
@@ -251,13 +252,10 @@ class Database:
         ours = expected_schema(version)
         with self._errors:
             # sqlite_schema itself cannot be replaced; one object more than we ever make is enough to know.
-            found = self.connection.execute(SCHEMA_QUERY, (ours.objects_max + 1,)).fetchall()
+            found = self.connection.execute(self._queries["schema"], {"limit": len(ours) + 1}).fetchall()
         for row in found:
             if not ours.holds(row):
                 raise NotAStore(f"{self.path} holds a {row[0]} {row[1]!r} that is not Playhead's; it was left as it is")
-        missing = ours.required - {row[1] for row in found}
-        if missing:
-            raise StoreDamaged(f"{self.path} lacks a part of its schema: {', '.join(sorted(missing))}")
 
     def _configure(self) -> None:
         with self._errors:
@@ -318,35 +316,34 @@ def _empty_image(*, is_shared: bool) -> bytes:
         connection.close()
 
 
-SCHEMA_QUERY = "SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT ?"
-
 _SHADOW_PREFIX = "text_index_"
-_STATISTICS = {
-    ("table", "sqlite_stat1", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
-    ("table", "sqlite_stat4", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
-}
-"""What `ANALYZE` adds, which a person may run with any SQLite tool."""
 
 
 class Schema:
-    """What a database of one version holds, and may hold: the notes, the text index, and SQLite's own statistics."""
+    """What a database may hold: its own tables, the notes, the text index, and SQLite's own statistics."""
 
-    def __init__(self, required: Sequence[Row], optional: Sequence[Row]) -> None:
-        self.required = {name for _, name, _, _ in required}
-        self._known = {*required, *optional, *_STATISTICS}
-        self._normal = {_normal(row) for row in self._known}
-        self._shadows = {name for _, name, _, _ in optional if name.startswith(_SHADOW_PREFIX)}
-        self.objects_max = len(self._known)
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._known = set(rows)
+        self._normal = {_normal(row) for row in rows}
+        self._tables = {name: _words(sql) for kind, name, _, sql in rows if kind == "table"}
+        self._shadows = {row[1] for row in rows if row[1].startswith(_SHADOW_PREFIX)}
+
+    def __len__(self) -> int:
+        return len(self._known)
 
     def holds(self, row: Row) -> bool:
-        """Return True for one of ours. Spaces do not count, nor how another version of SQLite words its own tables."""
+        """Return True for one of ours. Spaces do not count, nor how another version of SQLite words its own tables, nor
+        what a table of ours asks no more of its columns: only what is added could do harm."""
         if row in self._known:
             return True
         kind, name, table, sql = row
-        if not all(isinstance(text, str) for text in (kind, name, table, sql)):
+        if not all(isinstance(text, str) for text in row):
             return False
         if name in self._shadows:
-            return kind == "table" and name == table and sql.upper().startswith("CREATE TABLE ")
+            return bool(kind == "table" and name == table and sql.split()[1].lower() == "table")
+        if kind == "table" and name == table and name in self._tables:
+            ours = iter(self._tables[name])
+            return all(word in ours for word in _words(sql))
         return _normal(row) in self._normal
 
 
@@ -358,29 +355,25 @@ def expected_schema(version: int) -> Schema:
         for number, sql in migrations(PACKAGE):
             if number <= version:
                 connection.execute(sql)
-        required = connection.execute(SCHEMA_QUERY, (-1,)).fetchall()
-        connection.execute(read_sql(PACKAGE, "notes.sql"))
-        connection.execute(read_sql(PACKAGE, "text.sql"))
-        every = connection.execute(SCHEMA_QUERY, (-1,)).fetchall()
-        return Schema(required, [row for row in every if row not in required])
+        for file in ("notes.sql", "text.sql", "statistics.sql"):
+            connection.execute(read_sql(PACKAGE, file))
+        return Schema(connection.execute(named_queries(PACKAGE)["schema"], {"limit": -1}).fetchall())
     finally:
         connection.close()
 
 
+def _words(sql: str) -> list[str]:
+    return re.findall(r"\w+|[^\w\s]", sql)
+
+
 def _normal(row: Row) -> Row:
     kind, name, table, sql = row
-    return (kind, name, table, None if sql is None else " ".join(sql.split()))
+    return kind, name, table, None if sql is None else " ".join(sql.split())
 
 
 _of_parents: list[apsw.Connection | None] = []
 """Connections that a forked child was asked to close. Kept, since collecting them would close them: SQLite forbids a
 child even that."""
-
-
-def need_own_process(pid: int, what: str) -> None:
-    """Raise `StoreClosed` in a process other than the one of this id, where `what` was opened."""
-    if pid != os.getpid():
-        raise StoreClosed(f"{what} was opened in another process: open the store again after fork")
 
 
 class NotUtf8(StoreDamaged):

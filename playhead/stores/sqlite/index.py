@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from playhead.errors import StoreDamaged
 from playhead.model.ids import SessionKey
 from playhead.stores.base import TextFilter, TextMatch, TextRow
 from playhead.stores.sqlite.log import SEQ_BITS, SEQ_MAX, SqliteLog, json_list
@@ -28,8 +29,6 @@ class SqliteText:
             if not self._exists():
                 self._database.run_script("text.sql")
             base = number << SEQ_BITS
-            if not self._is_sound(number):
-                self._database.query("unindex_session", {"first": base, "last": base + SEQ_MAX})
             after = self._indexed_seq(number)
             if up_to <= after:
                 return
@@ -63,7 +62,7 @@ class SqliteText:
                 "limit": max(0, limit),
             }
             rows = self._database.query("match_text", bindings, refused=f"{expression!r} is no FTS5 expression")
-        return [TextMatch(SessionKey(app, user, id), seq, score) for app, user, id, seq, score in rows if _is_key(app, user, id)]
+        return [TextMatch(SessionKey(*key), seq, score) for *key, seq, score in rows if _is_key(*key)]
 
     def drop(self, key: SessionKey | None = None) -> None:
         with self._database.write():
@@ -79,12 +78,11 @@ class SqliteText:
 
     def _indexed_seq(self, number: int) -> int:
         row = self._database.row("indexed_seq", {"number": number})
-        return row[0] if row and isinstance(row[0], int) else 0
-
-    def _is_sound(self, number: int) -> bool:
-        """Return False where the file does not say up to where a session is indexed: then it is indexed anew."""
-        row = self._database.row("indexed_seq", {"number": number})
-        return row is None or isinstance(row[0], int)
+        if row is None:
+            return 0
+        if not isinstance(row[0], int):
+            raise StoreDamaged(f"{self._database.path} does not say up to where session {number} is indexed")
+        return row[0]
 
     def _exists(self) -> bool:
         return self._database.row("has_text_index") == (1,)

@@ -5,6 +5,7 @@ Both embedded stores are this class over different files. Rows of one session ar
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import secrets
@@ -154,6 +155,8 @@ class SqliteLog:
             if stored is not None:
                 return stored
             tip = self._tip(key, number)
+            if not _is_hash(tip.hash):
+                raise StoreDamaged(f"event {tip.seq} of session {key.id!r} has no hash that another one could follow")
             at = rows[-1][0].at
             if fence is None:
                 if any(_moves_path(draft) for draft, _ in rows):
@@ -219,7 +222,8 @@ class SqliteLog:
         with self.database.read():
             number = self.need_number(key)
             tip = self._tip(key, number)
-        self._known[key] = _Known(number, tip)
+        if _is_hash(tip.hash):
+            self._known[key] = _Known(number, tip)
         return tip
 
     def events(
@@ -338,21 +342,21 @@ class SqliteLog:
     def sessions(
         self, *, app: str | None = None, user: str | None = None, after: SessionKey | None = None, limit: int = 100
     ) -> list[SessionRow]:
+        left = max(0, min(limit, ROWS_PAGE_MAX))
         bindings = {
             "app": app,
             "user": user,
             "after_app": after.app if after else None,
             "after_user": after.user if after else None,
             "after_id": after.id if after else None,
-            "limit": max(0, min(limit, ROWS_PAGE_MAX)),
         }
         found = []
         with self.database.read():
             if app is None and user is None and (after is None or after.app == ""):
-                found = self._nameless_rows(after, limit=bindings["limit"])
-                bindings["limit"] -= len(found)
+                found = self._nameless_rows(after, limit=left)
+                left -= len(found)
             for number, row_app, row_user, row_id, summary, summary_seq in self.database.query(
-                "list_sessions", bindings
+                "list_sessions", bindings | {"limit": left}
             ):
                 key = SessionKey(row_app, row_user, row_id)
                 try:
@@ -390,14 +394,15 @@ class SqliteLog:
     def _take_lease(self, key: SessionKey, number: int, lock: OsLock, *, label: str, at: float) -> Lease | None:
         """Take the lease under the operating system's lock, or give the lock back. None where the session has another
         number by now, by which its lock goes."""
+        before = None
         try:
             with self.database.write():
                 if self.need_number(key) != number:
                     lock.release()
                     return None
-                fence, holder, renewed_at = self._lease(number)
+                _, holder, renewed_at = self._lease(number)
                 held_by = _holder(holder)
-                if holder is not None and not is_this_host(held_by) and at - (renewed_at or 0.0) < LEASE_S:
+                if holder is not None and not is_this_host(held_by) and at - renewed_at < LEASE_S:
                     raise SessionBusy(key.id, held_by)
                 mine = this_process() | {"since": at} | ({"label": label} if label else {})
                 taken = self.database.row(
@@ -411,6 +416,8 @@ class SqliteLog:
             if self._locks.get(key, (0, None))[1] is lock:
                 del self._locks[key]
             lock.release()
+            if before is not None:
+                before[1].release()
             raise
         if before is not None:
             before[1].release()
@@ -539,7 +546,7 @@ class SqliteLog:
         if row is None:
             raise StoreDamaged(f"session {key.id!r} in {self.database.path} has no events")
         seq, parent, at, hash, fact = row
-        if not (type(parent) is int and _is_time(at) and isinstance(hash, bytes) and len(hash) == HASH_BYTES):
+        if not (type(parent) is int and _is_time(at)):
             raise StoreDamaged(f"event {seq} of session {key.id!r} in {self.database.path} is damaged")
         return Tip(seq=seq, head=parent if fact else seq, at=at, hash=hash)
 
@@ -597,8 +604,12 @@ def _record(row: Row) -> Record:
     return Record(seq, parent, id, at, kind, agent, turn, scope, body, salt, digest, hash, bool(fact))
 
 
+def _is_hash(hash: object) -> bool:
+    return isinstance(hash, bytes) and len(hash) == HASH_BYTES
+
+
 def _is_time(at: object) -> bool:
-    return type(at) is float and at - at == 0.0
+    return type(at) is float and math.isfinite(at)
 
 
 def _sound_number(number: int, key: SessionKey) -> int:
@@ -639,7 +650,7 @@ def json_list(values: Sequence[str] | Sequence[int] | None) -> str | None:
 
 
 def _holder(text: str | None) -> dict[str, Any]:
-    """Return who holds a lease. One that cannot be read is nobody's that we know: it runs out, as one from elsewhere."""
+    """Return who holds a lease. One that cannot be read is no host's that we know, so it runs out with time."""
     try:
         holder = msgspec.json.decode(text, type=dict[str, Any]) if isinstance(text, str) else {}
     except (msgspec.MsgspecError, RecursionError):

@@ -1,5 +1,8 @@
 -- Every query of the embedded stores, by name. `:first` and `:last` bound the rows of one session.
 
+-- name: schema
+SELECT type, name, tbl_name, sql FROM sqlite_schema LIMIT :limit;
+
 -- name: session_number
 SELECT number, event_version FROM sessions WHERE app = :app AND user = :user AND id = :id;
 

@@ -1,0 +1,79 @@
+"""An open session that nobody uses takes little: a few file descriptors, and no more than a bounded number in all."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import playhead
+from playhead.stores.sqlite.bundles import OPEN_MAX
+from tests.promises.children import Nursery
+from tests.promises.line import Line
+from tests.promises.places import Place
+
+DESCRIPTORS_MAX = 4
+
+
+def test_an_open_idle_session_holds_few_descriptors_and_a_closed_one_none(place: Place, nursery: Nursery) -> None:
+    said = nursery.run("test_open_session_is_light:count_descriptors", url=place.url, sessions=1)
+    counts = {name: count for _, name, count in said}
+
+    assert counts["idle"] <= DESCRIPTORS_MAX
+    assert counts["after a turn"] <= DESCRIPTORS_MAX
+    assert counts["after a search"] <= DESCRIPTORS_MAX
+    assert counts["closed"] == 0
+
+
+def test_many_open_sessions_hold_a_bounded_number_of_descriptors(place: Place, nursery: Nursery) -> None:
+    said = nursery.run("test_open_session_is_light:count_descriptors", url=place.url, sessions=3 * OPEN_MAX)
+    counts = {name: count for _, name, count in said}
+
+    assert counts["idle"] <= OPEN_MAX * 3 + DESCRIPTORS_MAX
+    assert counts["closed"] == 0
+
+
+def test_more_sessions_than_are_kept_open_work_from_many_threads(place: Place) -> None:
+    failures: list[BaseException] = []
+    with place.open() as sessions:
+        opened = [sessions.create(f"s{number}") for number in range(2 * OPEN_MAX)]
+
+        def work(first: int) -> None:
+            try:
+                for round in range(6):
+                    for session in opened[first::8]:
+                        session.append("note", {"name": "test", "round": round})
+                        assert len(session.events(kinds=["note"])) == round + 1
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(first,)) for first in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        unsound = [session.id for session in opened if not session.verify().ok or session.seq != 7]
+
+    assert failures == []
+    assert unsound == []
+
+
+def count_descriptors(line: Line, *, url: str, sessions: int) -> None:
+    """Say how many descriptors sessions hold, beyond those that the process had before."""
+    before = _open_descriptors()
+    store = playhead.open(url)
+    opened = [store.create(f"s{number}") for number in range(sessions)]
+    for session in opened:
+        session.append("note", {"name": "test"})
+    line.say("count", "idle", _open_descriptors() - before)
+    if sessions == 1:
+        with opened[0].turn("Why?") as turn:
+            turn.stream("The network.")
+        line.say("count", "after a turn", _open_descriptors() - before)
+        store.search("network")
+        line.say("count", "after a search", _open_descriptors() - before)
+    store.close()
+    line.say("count", "closed", _open_descriptors() - before)
+
+
+def _open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
