@@ -18,7 +18,7 @@ from playhead.cli.failures import Failure
 from playhead.cli.text import one_line
 from playhead.errors import InvalidName, SessionNotFound
 from playhead.features.listing import PAGE_MAX, Listed
-from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey
+from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey, session_key
 from playhead.session import Sessions
 
 PREFIX_CHARS_MIN = 4
@@ -95,8 +95,10 @@ def _by_whole_id(sessions: Sessions, name: str) -> SessionKey | None:
         spellings.append((app, user, id))
     for app, user, id in spellings:
         try:
-            # A session that is only looked at needs no closing: closing would write.
-            return sessions.get(id, app=app, user=user).key
+            # Of the store itself: to the library `@last` is one person's last session, here it is anybody's.
+            key = session_key(id, app=app, user=user)
+            sessions.store.tip(key)
+            return key
         except (SessionNotFound, InvalidName):
             continue
     return None
@@ -104,7 +106,7 @@ def _by_whole_id(sessions: Sessions, name: str) -> SessionKey | None:
 
 def _rank(name: str) -> int | None:
     """Return which most recent session an `@` name means, 1 for the last; None where it is no such name."""
-    if name == "@last":
+    if name in ("@last", "last"):
         return 1
     found = re.fullmatch(r"@-(\d{1,6})", name)
     return max(int(found[1]), 1) if found else None

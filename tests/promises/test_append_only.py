@@ -85,6 +85,20 @@ def test_an_edit_that_gets_around_the_trigger_is_named_by_verify(edit: str, seq:
     assert any(f"event {seq} " in problem for problem in verified.problems)
 
 
+def test_an_event_that_was_replaced_by_an_insert_is_named_by_verify(place: Place) -> None:
+    """SQLite fires no trigger for a row that `INSERT OR REPLACE` pushes out, so this one leaves only its trace."""
+    _fill(place)
+    columns = "parent, id, at, kind, agent, turn, scope, salt, digest, hash, fact"
+    forged = json.dumps({"role": "assistant", "parts": [{"type": "text", "content": "It is the printer."}]})
+    source = f"SELECT row, {columns}, '{forged}' FROM events WHERE row & 4294967295 = 4"
+    answers = _edit(place, [f"INSERT OR REPLACE INTO events (row, {columns}, body) {source}"])
+    with place.open() as sessions:
+        verified = sessions.verify("s1")
+
+    assert answers == [["done", 1]]
+    assert [problem for problem in verified.problems if "event 4 " in problem]
+
+
 def test_two_events_that_change_places_are_named_by_verify(place: Place) -> None:
     _fill(place)
     swap = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -13,8 +14,9 @@ import apsw
 import pytest
 
 import playhead
-from playhead.errors import ArtifactDamaged, PlayheadError
+from playhead.errors import ArtifactDamaged, PlayheadError, SessionExists
 from playhead.model.ids import session_key
+from playhead.stores import files
 from playhead.stores.migrate import migrations
 from playhead.stores.named_queries import read_sql
 from playhead.stores.names import file_stem
@@ -281,3 +283,28 @@ def test_listing_and_searching_leave_no_file_behind(place: Place) -> None:
 
     assert after == before
     assert place.name == "sqlite" or while_open == before
+
+
+@pytest.mark.parametrize("system", ["has nameless files", "has links", "has renames only"])
+def test_files_appear_whole_and_once_whatever_the_file_system_can_do(
+    system: str, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*names: object, **more: object) -> None:
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    if system != "has nameless files":
+        monkeypatch.setattr(files, "HAS_NAMELESS", False)
+    if system == "has renames only":
+        monkeypatch.setattr(os, "link", refuse)
+    with place.open() as sessions:
+        session = sessions.create("s1")
+        session.save_artifact("chart.png", b"chart")
+        with pytest.raises(SessionExists):
+            sessions.create("s1")
+        is_placed_again = files.place_file(place.database("s1"), b"something else", durable=True)
+        names = {path.name for path in place.folder.rglob("*")}
+
+        assert session.artifact("chart.png") == b"chart"
+        assert session.verify().ok
+        assert is_placed_again is False
+        assert not [name for name in names if name.endswith(".new")]
