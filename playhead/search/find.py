@@ -192,9 +192,10 @@ def _candidates(
         matches = store.text.match(expression, keys=keys, where=where, limit=limit)
         found = []
         for match in matches:
-            event = store.events_at(match.key, [[match.seq, match.seq]])[0]
-            if check.allows(match.key, event):
-                found.append((match, event))
+            # A damaged index, or log, may name an event that is not there.
+            for event in store.events_at(match.key, [[match.seq, match.seq]]):
+                if check.allows(match.key, event):
+                    found.append((match, event))
         if len(found) >= k or len(matches) < limit or limit >= CANDIDATES_MAX:
             return found
         limit = min(limit * 4, CANDIDATES_MAX)
@@ -267,8 +268,8 @@ def _root(store: Store, key: SessionKey) -> tuple[SessionKey, int]:
     for depth in range(FORKS_FOLLOWED_MAX):
         try:
             parent = object_in(store.events_at(key, [[1, 1]])[0].body, "forked_from")
-        except PlayheadError:
-            return key, depth  # A parent that was deleted: its forks still have it in common.
+        except (PlayheadError, IndexError):
+            return key, depth  # A parent that was deleted, or lost its beginning: its forks have it in common.
         names = [text_in(parent, field) for field in ("app", "user", "session")]
         if not all(names):
             return key, depth

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import random
 import shutil
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import apsw
 import pytest
 
 from playhead.errors import NewerFormat, NotAStore, PlayheadError, SessionNotFound, StoreUnavailable
+from playhead.features.live import Clock, Entropy
 from playhead.model.ids import session_key
 from playhead.session import Sessions
 from playhead.stores.open import open_store
@@ -319,9 +324,9 @@ def die_with_a_newer_version(line: object, *, file: str) -> None:
     os._exit(0)
 
 
-def _fill(place: Place) -> None:
+def _fill(place: Place, *, clock: Clock = time.time, entropy: Entropy = os.urandom) -> None:
     """Make two sessions with all that a session can have."""
-    with place.open() as sessions:
+    with Sessions(place.store(), clock=clock, entropy=entropy) as sessions:
         for id in ("s1", "s2"):
             with sessions.create(id, title="Flaky test", state={"runs": 1}) as session:
                 session.save_artifact("chart.png", b"chart")
@@ -349,7 +354,14 @@ def _refusal(sessions: Sessions, id: str) -> BaseException | None:
 def _damage(kind: type[Place], tmp_path: Path, *, trials: int, seed: int) -> tuple[list[str], Counter[str]]:
     """Damage the file of s1 in so many ways, use the store, and return what crashed and how often what was noticed."""
     whole = kind(tmp_path / "whole")
-    _fill(whole)
+    chance = random.Random(seed)
+    # The same bytes at the same places in every run, so that a seed says which ones were damaged.
+    with (
+        mock.patch("os.urandom", chance.randbytes),
+        mock.patch("secrets.randbelow", chance.randrange),
+        mock.patch("os.getpid", lambda: 4_242),
+    ):
+        _fill(whole, clock=itertools.count(1_767_225_600).__next__, entropy=chance.randbytes)
     content = whole.database("s1").read_bytes()
     crashes, outcomes = [], Counter[str]()
     for trial in range(trials):
@@ -364,10 +376,20 @@ def _damage(kind: type[Place], tmp_path: Path, *, trials: int, seed: int) -> tup
                 outcomes["unreadable"] += 1
             except Exception as error:
                 crashes.append(f"seed {seed + trial}, {name}: {type(error).__name__}: {error}")
+        crashes += [f"seed {seed + trial}: {name} is still open" for name in _left_open(place.folder)]
         if kind is Bundles:
             crashes += [f"seed {seed + trial}: {problem}" for problem in _problems_of_the_other(place)]
         shutil.rmtree(place.folder, ignore_errors=True)  # A log that is being closed takes its own files along.
     return crashes, outcomes
+
+
+def _left_open(folder: Path) -> list[str]:
+    """Return the files of a folder that this process holds open, where the system can tell."""
+    found = []
+    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f"/proc/self/fd/{name}"))
+    return [name for name in found if name.startswith(str(folder))]
 
 
 def _damaged(content: bytes, rng: random.Random) -> bytes:

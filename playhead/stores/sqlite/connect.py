@@ -78,6 +78,7 @@ class Database:
         with translated(path):
             database = cls(path, _connected(path, vfs=vfs, read_only=read_only))
         try:
+            database._protect()
             database._check_header(read_only=read_only)
             if not read_only:
                 database._configure()
@@ -229,6 +230,14 @@ class Database:
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
+
+    def _protect(self) -> None:
+        """Set what bounds a connection before anything of the file is trusted. Even this reads a damaged schema."""
+        with self._errors:
+            self.connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+            # A file that somebody sent may hold a schema of their making: it gets no say over what runs here.
+            self.connection.execute("PRAGMA trusted_schema=OFF")
+            self.connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
 
     def _leave_wal(self) -> None:
         """Let closing leave the write-ahead log as it is: what is refused stays untouched, byte for byte."""
@@ -407,6 +416,8 @@ class translated:
             return StoreFull(f"{path}: no space left; nothing was written, free some and retry")
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return StoreUnavailable(f"{path} stayed locked for {BUSY_TIMEOUT_MS / 1000:g} s; retry")
+        if isinstance(error, apsw.NoMemError | apsw.TooBigError):
+            return StoreUnavailable(f"{path} asks for more memory than there is, or SQLite handles: {error}")
         if isinstance(error, apsw.NotADBError):
             return NotAStore(f"{path} is not an SQLite file")
         if isinstance(error, apsw.SQLError) and "no such" in str(error):
@@ -447,8 +458,4 @@ def _connected(path: str, *, vfs: str | None, read_only: bool) -> apsw.Connectio
         # A reader cannot fold the write-ahead log into the file, so closing should not try.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-    connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-    # A file that somebody sent may hold a schema of their making: it gets no say over what runs here.
-    connection.execute("PRAGMA trusted_schema=OFF")
-    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     return connection

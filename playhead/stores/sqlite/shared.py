@@ -35,7 +35,11 @@ class SharedStore(SqliteLog):
             durability=durability,
             lock_path=lambda number: self._beside("locks") / str(number),
         )
-        self.database.run_script("notes.sql")
+        try:
+            self.database.run_script("notes.sql")
+        except BaseException:
+            self.database.close()
+            raise
         self.url = f"sqlite:{path}"
         self.streams = FileStreams(lambda key: self._beside("streams") / f"{file_stem(key)}.stream")
         self.artifacts = FileArtifacts(
