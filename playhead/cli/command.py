@@ -43,6 +43,10 @@ class Here:
     is_store_named: bool = False
     now: Callable[[], float] = time.time
 
+    def setting(self, name: str) -> str | None:
+        """Return what the environment or a settings file says of `name`, None where neither does."""
+        return self.environment.get(f"PLAYHEAD_{name.upper()}") or None
+
     def open(self) -> Sessions:
         """Open the store; to be closed by a `with` block."""
         return open_sessions(self.store_url)
