@@ -10,8 +10,9 @@ import typer
 
 from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.documents import document
+from playhead.cli.failures import Failure
 from playhead.cli.moments import age, iso, moment
-from playhead.cli.naming import named, short_names
+from playhead.cli.naming import named, short_names, surely_named
 from playhead.cli.table import Piece, Styled, tab_separated
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import fitted, one_line, width
@@ -30,7 +31,9 @@ def run(
     here: Here,
     query: Annotated[
         list[str],
-        typer.Argument(metavar="QUERY", help='Words, "exact phrases", -without, OR, begin*', show_default=False),
+        typer.Argument(
+            metavar="[SESSION] QUERY", help='Words, "exact phrases", -without, OR, begin*', show_default=False
+        ),
     ],
     session: Annotated[
         str | None, typer.Option("--session", metavar="SESSION", help="Only in this session, named as in `show`")
@@ -41,7 +44,8 @@ def run(
     ] = "auto",
     agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only what this agent wrote")] = None,
     kind: Annotated[
-        str | None, typer.Option("--kind", metavar="KIND", help="Only events of this kind: message, note, compaction")
+        str | None,
+        typer.Option("--kind", "--type", metavar="KIND", help="Only events of this kind: message, note, compaction"),
     ] = None,
     role: Annotated[
         str | None, typer.Option("--role", metavar="ROLE", help="Only messages of this role: user, assistant, tool")
@@ -61,14 +65,17 @@ def run(
         int, typer.Option("-k", "--count", metavar="N", min=1, max=HITS_MAX, help="Hits at most")
     ] = HITS_DEFAULT,
     json: JsonOption = False,
+    jsonl: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object a line, one for each hit")] = False,
     fail_empty: Annotated[bool, typer.Option("--fail-empty", help="End with 1 where nothing was found")] = False,
 ) -> int:
     """Print the hits, the best first."""
+    if json and jsonl:
+        raise Failure("--json and --jsonl exclude each other; give one of them", code=2)
     now = here.now()
     with here.open_existing() as sessions:
-        key = None if session is None else named(sessions, session)
+        key, words = _narrowed(sessions, query) if session is None else (named(sessions, session), query)
         found = sessions.search(
-            " ".join(query),
+            " ".join(words),
             mode=mode,
             k=count,
             agent=agent,
@@ -83,10 +90,13 @@ def run(
             user=None if key is None else key.user,
         )
         hits = _placed(sessions, found.hits, context)
-    if json:
+    if jsonl:
+        for hit in hits:
+            here.terminal.json_line(_hit_document(hit))
+    elif json:
         here.terminal.json(
             {
-                "query": " ".join(query),
+                "query": " ".join(words),
                 "mode": found.mode,
                 "hits": [_hit_document(hit) for hit in hits],
                 "session_count": found.session_count,
@@ -96,7 +106,8 @@ def run(
         )
     else:
         _print_hits(here.terminal, hits, now, has_context=context > 0)
-        here.terminal.note(f"{len(hits)} hit{'' if len(hits) == 1 else 's'} in {found.session_count} sessions.")
+        where = f"{found.session_count} sessions" if key is None else f"session {key}"
+        here.terminal.note(f"{len(hits)} hit{'' if len(hits) == 1 else 's'} in {where}.")
     if mode in ("semantic", "hybrid") and found.mode == "fts":
         here.terminal.note("There are no vectors here: this was searched by words.")
     for id, problem in found.problems.items():
@@ -108,13 +119,14 @@ COMMAND = Command(
     run,
     about=(
         "Words may stand in any order; hits that have the most of them come first. No query is an error: what makes no "
-        "sense as an operator is searched as words. Write -- before a word that begins with a hyphen. In a pipe each "
-        "hit is one line: session, seq, time (UTC), agent, kind, title, text; with -C a last column says hit or "
-        "context."
+        "sense as an operator is searched as words. Write -- before a word that begins with a hyphen. A first word "
+        "that is a session's whole id, or @last, searches that session alone. In a pipe each hit is one line: session, "
+        "seq, time (UTC), agent, kind, title, text; with -C a last column says hit or context."
     ),
     examples=(
         'playhead search "connection reset"',
         "playhead search vacuum lock -C 1",
+        "playhead search @last timeout",
         "playhead search deploy -- -staging",
         "playhead search TimeoutError --role tool --since 7d --json | jq -r '.hits[].session'",
     ),
@@ -131,6 +143,16 @@ class _Placed:
     title: str
     before: list[TimelineRow]
     after: list[TimelineRow]
+
+
+def _narrowed(sessions: Sessions, query: list[str]) -> tuple[SessionKey | None, list[str]]:
+    """Return the session that the first word names, by its whole id or as `@last` and `@-N`, and the rest of the query.
+
+    Half an id or a title may as well be a word to look for, so only `--session` takes those.
+    """
+    if len(query) > 1 and (key := surely_named(sessions, query[0])) is not None:
+        return key, query[1:]
+    return None, query
 
 
 def _placed(sessions: Sessions, hits: Iterable[Hit], context: int) -> list[_Placed]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import msgspec
 import typer
 
 from playhead.cli.command import Command, Here, JsonOption, SessionArgument
@@ -14,13 +15,17 @@ from playhead.cli.naming import named_event
 from playhead.cli.page import ToolDetail, print_entries, print_heading
 from playhead.cli.table import Column
 from playhead.cli.terminal import Terminal, json_text
-from playhead.features.reading import DEFAULT_AGENT, scope_of
+from playhead.errors import TurnNotFound
+from playhead.features.reading import DEFAULT_AGENT, View, scope_of
 from playhead.model.event import Event
 from playhead.model.parts import text_of
 from playhead.session import Session
 from playhead.views.timeline import label
 from playhead.views.transcript import Entry, transcript
-from playhead.views.turns import turns
+from playhead.views.turns import TurnSpan, turns
+
+WINDOW_EVENTS = 200
+"""So many of the last events are read first for the last turns; four times as many where those do not reach."""
 
 
 def run(
@@ -32,6 +37,10 @@ def run(
     branch: Annotated[
         int | None, typer.Option("--branch", metavar="SEQ", min=1, help="The path that ends at this event")
     ] = None,
+    turn: Annotated[
+        int | None, typer.Option("--turn", metavar="N", help="Only this turn of the path; -1 is the last one")
+    ] = None,
+    last: Annotated[int | None, typer.Option("--last", metavar="N", min=1, help="Only the last N turns")] = None,
     agent: Annotated[
         str, typer.Option("--agent", metavar="LABEL", help="A sub-agent's run, such as coordinator/researcher:1")
     ] = DEFAULT_AGENT,
@@ -43,9 +52,11 @@ def run(
     """Print what the options pick; the transcript of the current path where they pick nothing."""
     if (event is not None) + (branch is not None) + tree > 1:
         raise Failure("--event, --branch and --tree each pick something else; give one of them", code=2)
+    if (event is not None) + tree + (turn is not None) + (last is not None) > 1:
+        raise Failure("--event, --tree, --turn and --last each pick something else; give one of them", code=2)
     with here.open_existing() as sessions:
         key, seq = named_event(sessions, session)
-        if event is None and branch is None and not tree:
+        if event is None and branch is None and not tree and turn is None and last is None:
             event = seq
         opened = sessions.get(key.id, app=key.app, user=key.user)
         if event is not None:
@@ -53,9 +64,10 @@ def run(
         elif tree:
             _show_tree(here.terminal, opened, json=json)
         else:
-            path = opened.path() if branch is None else opened.at(branch).path()
+            view = opened if branch is None else opened.at(branch)
+            path, spans = _whole(view) if turn is None and last is None else _turns_of(view, turn, last or 1)
             entries = transcript(path, scope=scope_of(agent))
-            _show_transcript(here.terminal, opened, path, entries, tools=tools, raw=raw, json=json)
+            _show_transcript(here.terminal, opened, spans, entries, tools=tools, raw=raw, json=json)
 
 
 COMMAND = Command(
@@ -67,7 +79,7 @@ COMMAND = Command(
     ),
     examples=(
         "playhead show @last",
-        "playhead show @last --tools full",
+        "playhead show @last --last 2 --tools full",
         "playhead show @last --event 4 --json",
         "playhead show upload-0001#4",
         "playhead show @last --tree",
@@ -76,10 +88,40 @@ COMMAND = Command(
 )
 
 
+def _whole(view: View) -> tuple[list[Event], list[TurnSpan]]:
+    path = view.path()
+    return path, turns(path)
+
+
+def _turns_of(view: View, turn: int | None, last: int) -> tuple[list[Event], list[TurnSpan]]:
+    """Return the events and the spans of one turn, or of the `last` ones. Reads the path from its end, no further than
+    it has to. Raises `TurnNotFound`."""
+    total = view.turn_count
+    first = max(total - last + 1, 1)
+    until = total
+    if turn is not None:
+        first = until = total + 1 + turn if turn < 0 else turn
+        if not 1 <= first <= total:
+            raise TurnNotFound(view.id, turn, turn_count=total)
+    window = WINDOW_EVENTS
+    while True:
+        events = view.newest_events(window)
+        is_all = len(events) < window
+        found = turns(events)
+        # The first turn of a window may have begun before it, so it counts only where the window is the whole path.
+        spans = [msgspec.structs.replace(span, number=span.number + total - len(found)) for span in found]
+        if is_all or (len(spans) > 1 and spans[0].number < first):
+            kept = [span for span in spans if first <= span.number <= until]
+            if not kept:
+                return [], []
+            return [event for event in events if kept[0].first_seq <= event.seq <= kept[-1].last_seq], kept
+        window *= 4
+
+
 def _show_transcript(
     terminal: Terminal,
     session: Session,
-    path: list[Event],
+    spans: list[TurnSpan],
     entries: list[Entry],
     *,
     tools: ToolDetail,
@@ -87,7 +129,7 @@ def _show_transcript(
     json: bool,
 ) -> None:
     if json:
-        found = {"session": session_document(session), "turns": [document(turn) for turn in turns(path)]}
+        found = {"session": session_document(session), "turns": [document(span) for span in spans]}
         terminal.json({**found, "entries": [document(entry) for entry in entries]})
     elif raw:
         for entry in entries:
@@ -96,7 +138,7 @@ def _show_transcript(
     else:
         with terminal.paged():
             print_heading(terminal, session)
-            print_entries(terminal, entries, tools=tools, turns=turns(path))
+            print_entries(terminal, entries, tools=tools, turns=spans)
 
 
 def _show_event(terminal: Terminal, session: Session, event: Event, *, raw: bool, json: bool) -> None:

@@ -67,7 +67,8 @@ def fork(live: Live, *, at: int | None, key: SessionKey, title: str | None) -> l
     """Create session `key` from the path up to and including event `at` (the head by default), in one transaction.
 
     Events keep their ids, times and bodies (the first one is of now); seq and the chain are new. Facts are not copied,
-    but the labels and the title (with `(fork)` behind it) hold on, as they were at `at`. Nothing that only another
+    but the labels and the title (that of the list where none was set; with `(fork)` behind it) hold on, as they were at
+    `at`. Nothing that only another
     path holds is copied. The new session's first event names its parent.
     """
     target = path_event_at(live, live.head if at is None else at)
@@ -83,7 +84,7 @@ def fork(live: Live, *, at: int | None, key: SessionKey, title: str | None) -> l
     started = {**path[0].body, "app": key.app, "user": key.user, "forked_from": parent}
     first = msgspec.structs.replace(_copy(path[0], started), at=live.clock())
     drafts = [first, *(_copy(event, event.body) for event in path[1:])]
-    new_title = title or f"{facts.title or 'Session'} (fork)"
+    new_title = title or f"{facts.title or live.summary().title} (fork)"
     changed = {"title": new_title} | ({"labels": list(facts.labels)} if facts.labels else {})
     drafts.append(live.draft("session_changed", changed))
     return live.store.create(key, drafts, artifacts=_artifacts(live, path))

@@ -53,9 +53,18 @@ class View:
         """Title, labels, status, and what was redacted."""
         return facts(self._store.facts(self.key, until=self._until))
 
+    @property
+    def positions(self) -> Ranges:
+        """Where the path lies in the log: inclusive `[first, last]` pairs of seqs, ascending. Reads nothing."""
+        return self._fold.path
+
     def path(self) -> list[Event]:
         """Return the events from the first to the head. Reads the whole path."""
         return self._read(self._fold.path)
+
+    def newest_events(self, count: int) -> list[Event]:
+        """Return the last `count` events of the path, oldest first. Reads those and nothing else."""
+        return self._read(paths.newest(self._fold.path, count))
 
     def conversation(self, agent: str = DEFAULT_AGENT, *, sealed: bool = True) -> list[Message]:
         """Return the messages that a model is sent, oldest first. Reads those and nothing else.

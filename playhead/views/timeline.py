@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -53,9 +53,15 @@ def timeline(events: Iterable[Event], path: Ranges | None = None, *, by_time: bo
     `path` marks the rows on it; without it every row counts as on the path. Durations are found for pairs that both
     lie in `events`.
     """
+    found = list(rows(events, path))
+    return sorted(found, key=lambda row: (row.at, row.seq)) if by_time else found
+
+
+def rows(events: Iterable[Event], path: Ranges | None = None) -> Iterator[TimelineRow]:
+    """Yield a row for each event as it comes, in log order. Holds what is open, and no event."""
     opened: dict[_Key, float] = {}
-    rows = [
-        TimelineRow(
+    for event in events:
+        yield TimelineRow(
             seq=event.seq,
             at=event.at,
             kind=event.kind,
@@ -68,9 +74,6 @@ def timeline(events: Iterable[Event], path: Ranges | None = None, *, by_time: bo
             duration_s=_duration(event, opened),
             tokens=token_count(event.body, "output_tokens"),
         )
-        for event in events
-    ]
-    return sorted(rows, key=lambda row: (row.at, row.seq)) if by_time else rows
 
 
 def label(event: Event) -> str:

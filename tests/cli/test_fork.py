@@ -42,3 +42,20 @@ def test_quiet_leaves_the_id_and_nothing_else(cli: CommandLine, upload: str) -> 
 
     assert len(answer.out.splitlines()) == 1
     assert answer.err == ""
+
+
+def test_a_fork_at_a_turn_ends_with_that_turn(cli: CommandLine, sessions: Sessions, upload: str) -> None:
+    second, last = (cli("fork", upload, "--turn", turn, "--json").json["session"] for turn in ("2", "-2"))
+    unknown, both = cli("fork", upload, "--turn", "7"), cli("fork", upload, "--turn", "1", "--at", "3")
+
+    assert second["turn_count"] == last["turn_count"] == 2
+    assert (unknown.code, both.code) == (3, 2)
+
+
+def test_a_fork_of_a_session_without_a_title_is_called_after_what_the_list_calls_it(
+    cli: CommandLine, sessions: Sessions
+) -> None:
+    with sessions.create("untitled-0001") as session, session.turn("Why is the build slow?") as turn:
+        turn.say("It compiles everything twice.")
+
+    assert cli("fork", "untitled-0001", "--json").json["session"]["title"] == "Why is the build slow? (fork)"

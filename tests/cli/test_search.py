@@ -1,5 +1,7 @@
 """`playhead search`: hits in every session, with what stands around them."""
 
+import json
+
 import pytest
 
 from playhead import Sessions
@@ -117,3 +119,19 @@ def test_the_json_has_the_marks_and_how_far_the_index_reaches(cli: CommandLine, 
     assert hit["title"] == "Garden"
     assert document["indexed_up_to"] == {"garden-0001": two.get("garden-0001").seq}
     assert document["problems"] == {}
+
+
+def test_a_first_word_that_is_a_whole_id_or_a_rank_searches_that_session_alone(cli: CommandLine, two: Sessions) -> None:
+    whole, rank, title = (cli("search", first, "kiwis", "--json").json for first in ("garden-0001", "@last", "Garden"))
+
+    assert [(hit["session"], whole["query"]) for hit in whole["hits"]] == [("garden-0001", "kiwis")]
+    assert rank["query"] == "kiwis"
+    assert len({*rank["indexed_up_to"]}) == 1
+    assert title["query"] == "Garden kiwis"
+
+
+def test_jsonl_prints_the_hits_of_json_one_a_line(cli: CommandLine, two: Sessions) -> None:
+    lines = [json.loads(line) for line in cli("search", "kiwis", "--jsonl").out.splitlines()]
+
+    assert lines == cli("search", "kiwis", "--json").json["hits"]
+    assert cli("search", "kiwis", "--json", "--jsonl").code == 2

@@ -2,7 +2,9 @@
 
 import pytest
 
-from playhead import Sessions
+from playhead import Event, Sessions
+from playhead.cli.show import WINDOW_EVENTS
+from playhead.features.reading import View
 from tests.cli.conftest import ESCAPES, CommandLine
 
 
@@ -130,3 +132,46 @@ def test_an_id_that_looks_like_a_session_with_an_event_is_still_an_id(cli: Comma
     sessions.create("odd#1", title="Odd")
 
     assert cli("show", "odd#1").out.startswith("Odd")
+
+
+def test_the_last_turns_are_read_from_the_end_of_the_path(cli: CommandLine, upload: str) -> None:
+    last, two, turn = (
+        cli("show", upload, *options, "--json").json for options in (["--last", "1"], ["--last", "2"], ["--turn", "-2"])
+    )
+
+    assert [span["number"] for span in last["turns"]] == [3]
+    assert last["entries"][0]["text"] == "Then raise the limit."
+    assert [span["number"] for span in two["turns"]] == [2, 3]
+    assert [span["number"] for span in turn["turns"]] == [2]
+    assert turn["entries"][0]["text"] == "Did anybody see this before?"
+    assert [span["number"] for span in cli("show", upload, "--last", "99", "--json").json["turns"]] == [1, 2, 3]
+
+
+def test_of_a_long_session_only_the_end_is_read_for_the_last_turn(
+    cli: CommandLine, sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sessions.create("long-0001") as session:
+        for number in range(150):
+            with session.turn(f"Question {number}") as turn:
+                turn.say(f"Answer {number}")
+    read: list[int] = []
+    newest_events = View.newest_events
+
+    def counted(view: View, count: int) -> list[Event]:
+        read.append(count)
+        return newest_events(view, count)
+
+    monkeypatch.setattr(View, "newest_events", counted)
+    monkeypatch.setattr(View, "path", lambda _: pytest.fail("the whole path was read"))
+    found = cli("show", "long-0001", "--last", "2", "--json").json
+
+    assert read == [WINDOW_EVENTS]
+    assert [span["number"] for span in found["turns"]] == [149, 150]
+
+
+def test_a_turn_that_is_not_there_and_options_that_exclude_each_other(cli: CommandLine, upload: str) -> None:
+    unknown, both, odd = (
+        cli("show", upload, *options) for options in (["--turn", "9"], ["--turn", "1", "--last", "1"], ["--turn", "0"])
+    )
+
+    assert (unknown.code, both.code, odd.code) == (3, 2, 3)
