@@ -59,7 +59,7 @@ constraints: ## Pin the newest versions that pyproject.toml allows
 	@$(PYTHON) tools/python_check.py
 	@rm -rf build/constraints && mkdir -p build/constraints
 	@$(PYTHON) -m venv build/constraints/venv
-	@build/constraints/venv/bin/python -m pip install --quiet '.[cli,openai,pydantic-ai,dev]'
+	@build/constraints/venv/bin/python -m pip install --quiet '.[cli,openai,pydantic-ai,zstd,dev]'
 	@sed -n '/^#/p' constraints.txt > build/constraints/new.txt
 	@build/constraints/venv/bin/python -m pip freeze --exclude playhead --exclude setuptools >> build/constraints/new.txt
 	@mv build/constraints/new.txt constraints.txt
@@ -89,5 +89,5 @@ $(STAMP): pyproject.toml constraints.txt
 		$(PYTHON) -m venv --clear $(VENV); }
 	@printf 'Installing the pinned packages into %s.\n' '$(VENV)'
 	@$(PY) -m pip install --quiet -c constraints.txt hatchling editables
-	@$(PY) -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[cli,openai,pydantic-ai,dev]'
+	@$(PY) -m pip install --quiet -c constraints.txt --no-build-isolation -e '.[cli,openai,pydantic-ai,zstd,dev]'
 	@pwd -P > $@

@@ -5,6 +5,7 @@ An importer reads bytes and returns these values; it opens no store. `Sessions.i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -57,12 +58,21 @@ class Counts(msgspec.Struct):
     skipped: int = 0
 
 
+class File(msgspec.Struct, frozen=True):
+    """Bytes that an `artifact_saved` of the session speaks of. hash: their name in the store. read: returns them."""
+
+    hash: str
+    size: int
+    read: Callable[[], bytes]
+
+
 class ImportedSession(msgspec.Struct):
     """One session of a source.
 
     id: `claude-code.<its id>` and the like. started: fields for the body of `session_started` (cwd, config, origin).
     facts: title and labels, the last of each wins. positions: source path to how far it was read. warnings: readable
-    sentences (impossible times, dangling parents …).
+    sentences (impossible times, dangling parents …). head: id of the event at which the source itself stands, for
+    sources that have branches and say so. files: the bytes of its artifacts.
     """
 
     id: str
@@ -75,3 +85,5 @@ class ImportedSession(msgspec.Struct):
     skipped: list[Skipped] = []
     warnings: list[str] = []
     positions: dict[str, SourcePosition] = {}
+    head: str | None = None
+    files: list[File] = []

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from playhead.features.ingest import STARTED_ID
 from playhead.formats.claude_code import Source, read
 from playhead.formats.imported import ImportedEvent, ImportedSession, SourcePosition
 from playhead.model.codec import decode_body, encode_body
@@ -166,7 +167,7 @@ def imported(path: Path, position: Mapping[str, SourcePosition] | None = None, *
 
 def log(events: Iterable[ImportedEvent]) -> list[Event]:
     """Return the events as a store would have them: checked, encoded, with seq and parent, and heads moved."""
-    started = Draft("session_started", {"app": "default", "user": "default"}, "started", 0.0)
+    started = Draft("session_started", {"app": "default", "user": "default"}, STARTED_ID, 0.0)
     stored: list[Event] = []
     seq_of: dict[str, int] = {}
     head = 0

@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from playhead.formats.claude_code.blocks import content_text, mapping, text
-from playhead.formats.claude_code.ids import clean, key
+from playhead.formats.claude_code.blocks import content_text
 from playhead.formats.claude_code.records import message_of
+from playhead.formats.ids import clean, key
+from playhead.formats.values import mapping, text
 from playhead.model.ids import LABEL_CHARS_MAX, agent_path
 
 MAIN_AGENT = "coordinator"

@@ -10,21 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-Json = Any
-"""A JSON value. `Any`: importers meet every shape, and each function checks what it needs."""
+from playhead.formats.values import Json, mapping, text
 
 _WRAPPED = "claude_code.block"
 _PART_TYPES = frozenset({"text", "reasoning", "tool_call", "tool_call_response", "blob", "file", "uri", _WRAPPED})
-
-
-def text(value: Json) -> str | None:
-    """Return the value if it is a string of at least one character, else None."""
-    return value if isinstance(value, str) and value else None
-
-
-def mapping(value: Json) -> dict[str, Any]:
-    """Return the value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
 
 
 def parts_of(content: str | list[Json]) -> list[dict[str, Any]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from playhead.formats.claude_code.blocks import mapping, text
 from playhead.formats.claude_code.records import message_of, user_kind
 from playhead.formats.imported import Counts
+from playhead.formats.values import mapping, text
 
 _NO_PROMPTS = frozenset({"summary", "meta", "result", "empty"})
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from playhead.formats.claude_code.blocks import content_text, mapping, text
-from playhead.formats.claude_code.ids import clean, replace_surrogates
+from playhead.formats.claude_code.blocks import content_text
 from playhead.formats.claude_code.records import message_of, user_kind
-
-TITLE_CHARS_MAX = 200
+from playhead.formats.ids import clean
+from playhead.formats.titles import title_line
+from playhead.formats.values import mapping, text
 
 _TITLES = ("customTitle", "aiTitle", "lastPrompt", "summary", "firstPrompt")
 _TITLE_OF = {"custom-title": "customTitle", "ai-title": "aiTitle", "last-prompt": "lastPrompt", "summary": "summary"}
@@ -35,7 +35,7 @@ class Facts(msgspec.Struct):
     def take(self, record: dict[str, Any]) -> None:
         """Take in what a record of the main conversation says."""
         type = text(record.get("type")) or ""
-        title = _line(record.get(_TITLE_OF[type])) if type in _TITLE_OF else None
+        title = title_line(record.get(_TITLE_OF[type])) if type in _TITLE_OF else None
         if title:
             self.titles[_TITLE_OF[type]] = title
         if type == "user" and "firstPrompt" not in self.titles:
@@ -52,11 +52,5 @@ class Facts(msgspec.Struct):
 
     def _take_first_prompt(self, record: dict[str, Any]) -> None:
         found = message_of(record)
-        if found and user_kind(record, found.content) == "typed" and (line := _line(content_text(found.content))):
+        if found and user_kind(record, found.content) == "typed" and (line := title_line(content_text(found.content))):
             self.titles["firstPrompt"] = line
-
-
-def _line(value: Any) -> str | None:
-    if not isinstance(value, str):
-        return None
-    return replace_surrogates(" ".join(value[: TITLE_CHARS_MAX * 4].split())[:TITLE_CHARS_MAX]) or None

@@ -12,17 +12,9 @@ from __future__ import annotations
 import re
 from typing import Any, Literal, NamedTuple
 
-from playhead.formats.claude_code.blocks import (
-    Json,
-    blocks_of,
-    content_text,
-    first_result,
-    is_result,
-    mapping,
-    parts_of,
-    text,
-)
+from playhead.formats.claude_code.blocks import blocks_of, content_text, first_result, is_result, parts_of
 from playhead.formats.imported import ImportedEvent
+from playhead.formats.values import Json, mapping, text
 
 RAW = "claude_code"
 IMPORT = "import"

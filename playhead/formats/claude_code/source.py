@@ -7,35 +7,29 @@ records. Files are opened for reading only.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from playhead.errors import ImportFailed
-from playhead.formats.claude_code.blocks import mapping, text
-from playhead.formats.claude_code.ids import clean
 from playhead.formats.claude_code.thread import MEMORY_VERSION, Memory, Run, Thread
+from playhead.formats.growing import Change, Files, change_of
+from playhead.formats.ids import clean
 from playhead.formats.imported import ImportedSession, Skipped, SourcePosition
-from playhead.formats.jsonlines import JsonLines, Place, Record
+from playhead.formats.jsonlines import JsonLines, Record
+from playhead.formats.values import mapping, text
 
 ORIGIN = "claude-code"
-
-SKIPPED_MAX = 1000
-"""Skipped stretches that a report lists; `counts.skipped` has them all."""
 
 SIDECAR_BYTES_MAX = 64 * 1024
 """Largest sidecar of a sub-agent that is read."""
 
 _uuid = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _TYPES_WITHOUT_SESSION = frozenset({"summary", "file-history-snapshot", "file-history-delta"})
-
-Change = Literal["none", "grown", "other"]
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -100,7 +94,7 @@ def read(source: Source, position: Mapping[str, SourcePosition] | None = None) -
     known = dict(position or {})
     changes = {_change(path, known.get(str(path))) for path in source.agents}
     try:
-        changes.add(_checked_change(source.path, known.get(str(source.path))))
+        changes.add(change_of(source.path, known.get(str(source.path))))
     except OSError as error:
         raise ImportFailed(f"{source.path} cannot be read: {error.strerror}") from error
     memory = _memory(known.get(str(source.path)))
@@ -108,7 +102,7 @@ def read(source: Source, position: Mapping[str, SourcePosition] | None = None) -
         known, memory = {}, Memory()
     elif changes == {"none"}:
         return None
-    files = _Files(known)
+    files = _Files(known, is_record=_is_record)
     runs = [run for path in source.agents if (run := files.run(path)) is not None]
     thread = Thread(memory, runs)
     for record in files.records(source.path):
@@ -152,85 +146,27 @@ def _session_id(path: Path, memory: Memory) -> str:
     return stated if stated and not _uuid.fullmatch(path.stem) else clean(path.stem) or "unnamed"
 
 
-class _Files:
-    """Reads a session's files on from where they were left, and gathers the reports."""
-
-    def __init__(self, known: Mapping[str, SourcePosition]) -> None:
-        self._known = known
-        self.positions: dict[str, SourcePosition] = dict(known)
-        self.skipped: list[Skipped] = []
-        self.skipped_count = 0
-
-    def records(self, path: Path) -> Iterator[Record]:
-        """Yield the records that follow the known position, and note the new one at the end."""
-        name = str(path)
-        place = _place(self._known.get(name))
-        try:
-            with path.open("rb") as stream:
-                status = os.fstat(stream.fileno())
-                stream.seek(place.offset)
-                lines = JsonLines(stream, name, place=place, is_record=_is_record)
-                for item in lines:
-                    if isinstance(item, Record):
-                        yield item
-                    else:
-                        self._report(item)
-        except OSError as error:
-            raise ImportFailed(f"{path} cannot be read: {error.strerror}") from error
-        read = lines.place
-        carry = {"line": read.line, "last_length": read.last_length}
-        self.positions[name] = SourcePosition(status.st_size, status.st_mtime_ns, read.offset, read.last_hash, carry)
+class _Files(Files):
+    """The files of one session: its own, and those of its sub-agents."""
 
     def run(self, path: Path) -> Run | None:
         """Return what is new in a sub-agent's file, or None where it cannot be read; that is reported."""
         try:
             records = list(self.records(path))
         except ImportFailed as error:
-            self._report(Skipped(str(path), 1, 0, 0, str(error)))
+            self.report(Skipped(str(path), 1, 0, 0, str(error)))
             return None
         agent_id = clean(path.stem.removeprefix("agent-")) or path.stem
         sidecar = _sidecar(path)
         return Run(agent_id, records, clean(sidecar.get("toolUseId")), clean(sidecar.get("agentType")))
 
-    def _report(self, skipped: Skipped) -> None:
-        self.skipped_count += 1
-        if len(self.skipped) < SKIPPED_MAX:
-            self.skipped.append(skipped)
-
 
 def _change(path: Path, known: SourcePosition | None) -> Change:
     """Return what happened to a sub-agent's file; one that cannot be looked at counts as it was."""
     try:
-        return _checked_change(path, known)
+        return change_of(path, known)
     except OSError:
         return "none"
-
-
-def _checked_change(path: Path, known: SourcePosition | None) -> Change:
-    """Return what happened to a file since it was read: nothing, more at its end, or something else."""
-    if known is None:
-        return "grown"
-    status = path.stat()
-    if (status.st_size, status.st_mtime_ns) == (known.size, known.mtime_ns):
-        return "none"
-    place = _place(known)
-    if status.st_size < place.offset:
-        return "other"
-    with path.open("rb") as stream:
-        stream.seek(place.offset - place.last_length)
-        last = stream.read(place.last_length)
-    if place.last_length and hashlib.sha256(last).hexdigest() != place.last_hash:
-        return "other"
-    return "none" if status.st_size == known.size else "grown"
-
-
-def _place(known: SourcePosition | None) -> Place:
-    if known is None:
-        return Place()
-    line, length = known.carry.get("line"), known.carry.get("last_length")
-    if not isinstance(line, int) or not isinstance(length, int) or not 0 <= length <= known.offset:
-        return Place()
-    return Place(known.offset, line, length, known.last_line)
 
 
 def _memory(known: SourcePosition | None) -> Memory | None:

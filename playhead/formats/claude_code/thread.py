@@ -7,30 +7,26 @@ and whether a prompt goes on from an earlier place than the one before it (an ed
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from playhead.formats.claude_code import records
 from playhead.formats.claude_code.agents import MAIN_AGENT, AgentMemory, Job, SubAgents
-from playhead.formats.claude_code.blocks import content_text, mapping, text
+from playhead.formats.claude_code.blocks import content_text
 from playhead.formats.claude_code.counts import Census
 from playhead.formats.claude_code.facts import Facts
-from playhead.formats.claude_code.ids import IdMemory, Ids, clean
 from playhead.formats.claude_code.records import Kind
+from playhead.formats.ids import IdMemory, Ids, clean
 from playhead.formats.imported import ImportedEvent
 from playhead.formats.jsonlines import Record
+from playhead.formats.times import parsed
+from playhead.formats.troubles import Troubles
+from playhead.formats.values import mapping, text
 
 MEMORY_VERSION = 1
 USER = "user"
-
-WARNING_PLACES_MAX = 5
-"""Places that one warning names; its count is always whole."""
-
-_YEARS = range(2000, 2100)
 
 
 class Boundary(msgspec.Struct):
@@ -98,8 +94,7 @@ class Thread:
         self._billed_at: dict[tuple[str, str], int] = {}
         self._undated = 0
         self._file = ""
-        self._problems: dict[str, list[str]] = {}
-        self._problem_counts: Counter[str] = Counter()
+        self._troubles = Troubles()
         for agent_id in [run for run in self._runs if run in memory.agents.agents]:
             self._take_run(agent_id)
 
@@ -136,11 +131,7 @@ class Thread:
 
     def warnings(self) -> list[str]:
         """Return one sentence for each sort of trouble, with its count and its first places."""
-        sentences = []
-        for problem, places in self._problems.items():
-            count = self._problem_counts[problem]
-            sentences.append(f"{problem} (records: {count}; {', '.join(places)}{', …' if count > len(places) else ''})")
-        return sentences
+        return self._troubles.sentences()
 
     def _take_run(self, agent_id: str) -> None:
         """Place the records of a sub-agent's own file here."""
@@ -248,7 +239,7 @@ class Thread:
     def _time(self, record: Record) -> tuple[float, str | None]:
         """Return a record's time in UTC seconds, and what is wrong with it. A bad one is that of the record before."""
         memory = self.memory
-        at, trouble = _parsed(record.value.get("timestamp"))
+        at, trouble = parsed(record.value.get("timestamp"))
         if trouble and trouble != "missing":
             self._warn(f"a time is {trouble}", record)
         if at is not None:
@@ -386,10 +377,7 @@ class Thread:
         return self.events[kept - 1].id if kept > self._index_of.get(first, -1) + 1 else boundary.last
 
     def _warn(self, problem: str, record: Record) -> None:
-        self._problem_counts[problem] += 1
-        places = self._problems.setdefault(problem, [])
-        if len(places) < WARNING_PLACES_MAX:
-            places.append(f"{self._file}line {record.line}")
+        self._troubles.add(problem, f"{self._file}line {record.line}")
 
 
 def _kind(value: dict[str, Any]) -> Kind | None:
@@ -426,21 +414,6 @@ def _answered_call(value: dict[str, Any]) -> str | None:
     found = records.message_of(value)
     blocks = found.content if found and isinstance(found.content, list) else []
     return next((call for block in blocks if (call := clean(mapping(block).get("tool_use_id")))), None)
-
-
-def _parsed(stamp: Any) -> tuple[float | None, str | None]:
-    """Return a time stamp in UTC seconds, and what is wrong with it."""
-    if stamp is None:
-        return None, "missing"
-    try:
-        moment = datetime.fromisoformat(stamp)
-    except (ValueError, TypeError):
-        return None, "impossible"
-    if moment.year not in _YEARS:
-        return None, "impossible"
-    if moment.tzinfo is None:
-        return moment.replace(tzinfo=UTC).timestamp(), "without a zone, and read as UTC"
-    return moment.timestamp(), None
 
 
 def _output_tokens(usage: dict[str, Any]) -> float:

@@ -1,8 +1,8 @@
-"""Event ids for Claude Code records: unique, valid Unicode, and the same in every read of the same files.
+"""Event ids for records: unique, valid Unicode, and the same in every read of the same files.
 
-Each id also knows its group: the number of the prompt that its record goes back to along the chain of parents, or -1,
--2 … for the scopes of sub-agents. That is all that branches and sidechains need to know of a record, so a later read of
-a file that grew is given 12 hex digits of each id and its group.
+Each id also knows its group, a number that an importer gives its meaning (for Claude Code the prompt that a record goes
+back to along the chain of parents, or a sub-agent). A later read of a file that grew is given 12 hex digits of each id
+and its group, and no more.
 """
 
 from __future__ import annotations
