@@ -44,6 +44,15 @@ class SessionExists(PlayheadError, ValueError):
         super().__init__(f"session {session!r} exists already; resume it, or create one with another id")
 
 
+class TrashNotFound(SessionNotFound):
+    """No session in the trash goes by this trash id: it was restored, purged, or never there."""
+
+    def __init__(self, trash_id: str, *, store: str = "") -> None:
+        super().__init__(trash_id, store=store)
+        where = f" of {store}" if store else ""
+        self.args = (f"nothing in the trash{where} goes by {trash_id!r}; list the trash to see what is there",)
+
+
 class EventNotFound(PlayheadError, LookupError):
     """The session's log holds no such event."""
 
@@ -132,6 +141,10 @@ class NotAStore(PlayheadError, ValueError):
     """The file is there, but it is not a Playhead database (or is damaged beyond its header). It was left untouched."""
 
 
+class StoreExists(PlayheadError, FileExistsError):
+    """Something is where a new store was to be. It was left as it is."""
+
+
 class StoreDamaged(PlayheadError, RuntimeError):
     """The database reports damage. Nothing was written by this call; `playhead verify` says what can be read."""
 
@@ -167,3 +180,47 @@ class ArtifactDamaged(PlayheadError, RuntimeError):
 
 class ImportFailed(PlayheadError, ValueError):
     """A source could not be read at all (not a session file, or no permission). Single bad records never raise this."""
+
+
+class ExtraMissing(PlayheadError, ImportError):
+    """An optional package that was asked for is not installed."""
+
+    def __init__(self, package: str, *, extra: str) -> None:
+        self.package = package
+        self.extra = extra
+        super().__init__(f"{package} is not installed; install it with: pip install 'playhead[{extra}]'")
+
+
+class ModelFailed(PlayheadError, RuntimeError):
+    """A model gave no answer, or broke it off. What had come of it is in the log, marked `interrupted`.
+
+    status: the HTTP status of a refusal, None where there was no reply to speak of. broke_off: an answer had begun to
+    come and was cut short.
+    """
+
+    def __init__(self, model: str, reason: str, *, status: int | None = None, broke_off: bool = False) -> None:
+        self.model = model
+        self.reason = reason
+        self.status = status
+        self.broke_off = broke_off
+        super().__init__(f"model {model!r}: {reason}")
+
+
+class InvalidTrigger(PlayheadError, ValueError):
+    """A trigger cannot be what it is asked to be: a time that no calendar has, a schedule or path that cannot be read.
+
+    Nothing was written.
+    """
+
+
+class JobCancelled(PlayheadError, RuntimeError):
+    """The job that was waited for has been cancelled. That is in the log."""
+
+
+class TooManyJobs(PlayheadError, RuntimeError):
+    """So many jobs run in the session already that another would be one too many. Nothing was written."""
+
+    def __init__(self, session: str, *, running: int) -> None:
+        self.session = session
+        self.running = running
+        super().__init__(f"session {session!r}: {running} jobs run already; wait for one to end, or cancel one")

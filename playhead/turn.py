@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,6 +14,7 @@ import msgspec
 from playhead.errors import PlayheadError, StoreClosed, StoreFull
 from playhead.features.live import Live
 from playhead.features.resume import seal
+from playhead.features.triggers import check_revision
 from playhead.model.event import Draft, Event
 from playhead.model.ids import agent_path
 from playhead.model.parts import Part, documents, text_of
@@ -273,23 +274,37 @@ class Turn(Speaker):
 
     @classmethod
     def begin(
-        cls, live: Live, prompt: Parts | None, *, cause: str, agent: str, label: str, id: str | None = None
+        cls,
+        live: Live,
+        prompt: Parts | None,
+        *,
+        cause: str,
+        agent: str,
+        label: str,
+        id: str | None = None,
+        first: Callable[[str], Sequence[Draft]] | None = None,
+        expected_seq: int | None = None,
     ) -> Self:
         """Take the lease, close what a dead holder left open, and record the prompt. It is durable on return.
 
-        Raises `SessionBusy` where somebody alive is in a turn.
+        first: given the turn's id, returns what is recorded with the turn's beginning, in the same append.
+        Raises `SessionBusy` where somebody alive is in a turn, and `StaleWriter` where the session is not at
+        `expected_seq`; nothing was written then.
         """
         with live.lock:
             lease = live.store.acquire(live.key, label=label, at=live.clock())
             live.fence = lease.fence
             try:
                 live.refresh()
+                if expected_seq is not None:
+                    check_revision(live, expected_seq)
                 seal(live)
                 turn_id = id or live.new_id()
                 drafts = [live.draft("turn_started", {"cause": cause}, agent=agent, turn=turn_id)]
                 if prompt is not None:
                     body = {"role": "user", "parts": _parts(prompt)}
                     drafts.append(live.draft("message", body, agent="user", turn=turn_id))
+                drafts += first(turn_id) if first is not None else ()
                 live.append(drafts)
             except BaseException:
                 live.fence = None

@@ -8,12 +8,17 @@ crash could take back. A framework that records by itself only gives out what is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import aclosing
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
 from typing import Any, Protocol
 
-from playhead.aio import AsyncSession, AsyncSessions, AsyncTurn, lent
+from playhead.agents.jobs import Jobs
+from playhead.aio import AsyncSession, AsyncSessions, AsyncSubAgent, AsyncTurn, lent
+from playhead.features.triggers import Firing
 from playhead.model.body import parts_in
 from playhead.model.event import Event
 from playhead.model.parts import text_of
@@ -24,13 +29,26 @@ PIECES_MAX = 100
 """So many pieces of a plain function's answer wait for a slow reader; then the function waits."""
 
 
+JOBS_PATIENCE_S = 30.0
+"""Whoever asks for one answer alone waits so long, after it, for the jobs that it began; then they are cancelled."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What an agent is asked, and where. prompt: as the turn has recorded it. session: the one that the turn is in."""
+    """What an agent is asked, and where. prompt: as the turn has recorded it. session: the one that the turn is in.
+
+    jobs: what starts work that goes on after the turn. firing: what a trigger fired for, None where a person asked.
+    """
 
     prompt: str
     sessions: AsyncSessions
     session: AsyncSession
+    jobs: Jobs = None  # type: ignore[assignment]  # Never None: whoever gives none gets those of the session.
+    firing: Firing | None = None
+
+    def __post_init__(self) -> None:
+        if self.jobs is None:
+            object.__setattr__(self, "jobs", Jobs(self.session))
 
 
 class Agent(Protocol):
@@ -42,6 +60,9 @@ class Agent(Protocol):
 
     def answer(self, request: Request, turn: AsyncTurn) -> AsyncGenerator[str]:
         """Yield the text of the answer piece by piece. What was yielded is recorded already.
+
+        What came before is `request.session.conversation(turn.agent)`: an agent may also answer as a sub-agent, in a
+        conversation of its own.
 
         Cancelling the task, or closing the generator, stops it: what was said stays, and it ends no turn that it did
         not begin. It may end the turn itself where that is the point (a question to a person).
@@ -61,12 +82,63 @@ async def answered(
 
     on_text is given each piece, on the event loop. label: how others are told who is in the turn. The turn ends as
     cancelled where the task is cancelled, and as failed where the agent or `on_text` raises. Raises `SessionBusy`.
+
+    Jobs that the agent began have ended on return: after the turn they have `JOBS_PATIENCE_S`, then they are cancelled,
+    and at once where the turn did not complete.
     """
-    async with await session.turn(prompt, label=label) as turn:
-        async with aclosing(agent.answer(Request(prompt, sessions, session), turn)) as pieces:
+    request = Request(prompt, sessions, session)
+    async with _jobs_of(request), await session.turn(prompt, label=label) as turn:
+        async with aclosing(agent.answer(request, turn)) as pieces:
             async for text in pieces:
                 on_text(text)
     return turn
+
+
+@asynccontextmanager
+async def _jobs_of(request: Request) -> AsyncIterator[None]:
+    """End a request's jobs with the block: in their own time where it ends well, else at once."""
+    patience_s = 0.0
+    try:
+        yield
+        patience_s = JOBS_PATIENCE_S
+    finally:
+        await request.jobs.close(patience_s=patience_s)
+
+
+async def run_subagent(agent: Agent, name: str, task: str, request: Request, turn: AsyncTurn) -> str:
+    """Have an agent do a task as a sub-agent within a turn, and return its answer.
+
+    What it does is recorded as it does it, under `AGENT/NAME:RUN` and in a scope of its own; the main conversation
+    holds none of it. The run ends as the agent does: completed with its answer as result, failed where it raises, which
+    goes through, cancelled with the task. A crash closes it as interrupted.
+    """
+    said: list[str] = []
+    async with await turn.subagent(name, task) as run:
+        its_request = Request(task, request.sessions, request.session, request.jobs)
+        async with aclosing(agent.answer(its_request, _RunAsTurn(run, turn))) as pieces:
+            async for text in pieces:
+                said.append(text)
+        await run.end("completed", "".join(said))
+    return "".join(said)
+
+
+class _RunAsTurn(AsyncTurn):
+    """A sub-agent's run as an agent sees it: a turn, whose verbs are recorded in the run's scope and which ends it."""
+
+    def __init__(self, run: AsyncSubAgent, turn: AsyncTurn) -> None:
+        super().__init__(turn._turn, turn._worker)
+        self._speaker = run._speaker
+        self._run = run
+
+    async def end(
+        self, status: str = "completed", *, usage: Mapping[str, Any] | None = None, error: str | None = None
+    ) -> None:
+        await self._run.end(status, error)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._run.__aexit__(kind, error, traceback)
 
 
 BlockingAnswer = Callable[[Sessions, Session, Turn, str], Generator[str]]
@@ -77,7 +149,8 @@ def for_blocking(agent: Agent) -> BlockingAnswer:
     """Return a function by which a program that holds the blocking `Sessions`, `Session` and `Turn` has it answer.
 
     It runs an event loop of its own, so it is not for use within one. Ctrl-C while it waits for the agent stops the
-    agent, and `KeyboardInterrupt` goes on to the program, whose turn it is to end.
+    agent, and `KeyboardInterrupt` goes on to the program, whose turn it is to end. Jobs that the agent began end with
+    it, still within the turn: after the answer they have `JOBS_PATIENCE_S`, then they are cancelled.
     """
 
     def answer(sessions: Sessions, session: Session, turn: Turn, prompt: str) -> Generator[str]:
@@ -95,7 +168,8 @@ def for_blocking(agent: Agent) -> BlockingAnswer:
 
 async def _lent_to(agent: Agent, sessions: Sessions, session: Session, turn: Turn, prompt: str) -> AsyncGenerator[str]:
     async with lent(sessions, session, turn) as (its_sessions, its_session, its_turn):
-        async with aclosing(agent.answer(Request(prompt, its_sessions, its_session), its_turn)) as pieces:
+        request = Request(prompt, its_sessions, its_session)
+        async with _jobs_of(request), aclosing(agent.answer(request, its_turn)) as pieces:
             async for text in pieces:
                 yield text
 
@@ -112,8 +186,27 @@ def as_agent(function: PlainFunction, *, name: str | None = None) -> Agent:
     """Return an agent that answers with a plain async function. Its name is the function's unless another is given.
 
     The texts that the function streams or says in the turn are the pieces of the answer; those of a sub-agent are not.
+    Raises `TypeError` for what is no such function.
     """
+    _check_function(function)
     return _FunctionAgent(function, name or str(getattr(function, "__name__", "agent")))
+
+
+def _check_function(function: Any) -> None:
+    """Raise `TypeError` where a function cannot answer, with what to write instead."""
+    name = str(getattr(function, "__name__", type(function).__name__))
+    shape = "async def answer(request, turn)"
+    if not callable(function):
+        raise TypeError(f"an agent's function is such as `{shape}`, not {name}")
+    called = function if inspect.isroutine(function) or isinstance(function, partial) else type(function).__call__
+    if inspect.isasyncgenfunction(called):
+        raise TypeError(f"{name} yields; an agent's function says what it has to say with `await turn.stream(text)`")
+    if not inspect.iscoroutinefunction(called):
+        raise TypeError(f"{name} is not async; an agent's function is such as `{shape}`")
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError as error:
+        raise TypeError(f"{name} does not take a request and a turn ({error}); write `{shape}`") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +249,14 @@ class _HeardTurn(AsyncTurn):
 
     def __init__(self, turn: AsyncTurn, pieces: asyncio.Queue[str]) -> None:
         super().__init__(turn._turn, turn._worker)
+        self._speaker = turn._speaker  # That of a run, where the function answers as a sub-agent.
+        self._heard = turn
         self._pieces = pieces
+
+    async def end(
+        self, status: str = "completed", *, usage: Mapping[str, Any] | None = None, error: str | None = None
+    ) -> None:
+        await self._heard.end(status, usage=usage, error=error)
 
     async def stream(self, text: str, *, part: str = "text") -> None:
         await super().stream(text, part=part)

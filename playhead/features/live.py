@@ -86,7 +86,7 @@ class Live:
     """One session, open. Thread-safe: verbs of several threads take turns.
 
     seq is the revision that this object knows; an append is compared against it. fence, where set, is that of the lease
-    which this object's turn holds.
+    which this object's turn holds. jobs: ids of the jobs that this process runs beyond its turns.
     """
 
     def __init__(self, store: Store, key: SessionKey, *, clock: Clock, entropy: Entropy) -> None:
@@ -96,6 +96,7 @@ class Live:
         self.entropy = entropy
         self.lock = threading.RLock()
         self.fence: int | None = None
+        self.jobs: set[str] = set()
         tip = store.tip(key)
         self.seq, self.head, self.last_at = tip.seq, tip.head, tip.at
         self._position: Position | None = position_at(store, key, tip.head)

@@ -62,9 +62,9 @@ def seal(live: Live) -> tuple[Sealed, str, tuple[str, ...]]:
     """Close what the last holder left open. The caller holds the lease (its fence is `live.fence`).
 
     Streams become messages marked `interrupted`, under the ids they were begun with, so that doing this twice adds
-    nothing. Calls without a response get one that says so; running jobs and an open turn are closed as interrupted; a
-    turn that waits for a person is left as it is. Returns what was closed, the text that was recovered, and the labels
-    of sub-agent runs that were closed.
+    nothing. Calls without a response get one that says so; running jobs and an open turn are closed as interrupted.
+    Jobs that this very process goes on with (`live.jobs`) and a turn that waits for a person are left as they are.
+    Returns what was closed, the text that was recovered, and the labels of sub-agent runs that were closed.
     """
     left = live.store.streams.left(live.key)
     known = live.store.seq_of(live.key, [stream.id for stream in left])
@@ -154,7 +154,7 @@ def _call_drafts(live: Live) -> tuple[tuple[str, ...], list[Draft]]:
 
 def _job_drafts(live: Live, calls: Sequence[str]) -> tuple[tuple[str, ...], list[Draft], tuple[str, ...]]:
     """Return the jobs that stopped with their process, what closes them and tells the agent, and sub-agent labels."""
-    positions = sorted(live.fold.named("job").values())
+    positions = sorted(seq for id, seq in live.fold.named("job").items() if id not in live.jobs)
     events = events_at(live.store, live.key, [[seq, seq] for seq in positions])
     drafts, runs, untold = [], [], []
     for event in events:

@@ -1,14 +1,17 @@
-"""Triggers that survive a restart: only types that the program registered ever come back from a file."""
+"""Triggers that survive a restart and fire once: only types that the program registered ever come back from a file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, Self
 
 import msgspec
 
-from playhead.errors import InvalidName
-from playhead.model.event import Event
+from playhead.errors import InvalidName, StaleWriter
+from playhead.features.live import Live, events_at
+from playhead.model import path as paths
+from playhead.model.event import Draft, Event
 
 
 class Trigger(Protocol):
@@ -67,3 +70,104 @@ class TriggerProblem(msgspec.Struct, frozen=True):
     id: str
     type: str
     reason: str
+
+
+class Firing(msgspec.Struct, frozen=True):
+    """What a trigger fires for.
+
+    prompt: the text that the agent is sent. words: the trigger's own part of it. payload: what it is about, as JSON
+    values. then: the trigger as it goes on, None where it is over. cause: of the turn, `trigger` or `channel`.
+    reply: where the answer is sent, or None.
+    """
+
+    prompt: str
+    words: str = ""
+    payload: Mapping[str, Any] = {}
+    then: Trigger | None = None
+    cause: str = "trigger"
+    reply: Reply | None = None
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """Where the answer to a firing is sent. to: id of the message that it replies to."""
+
+    channel: str
+    to: str
+
+
+class InForce(msgspec.Struct, frozen=True):
+    """The triggers of the current path. seq: the session's revision at which this holds.
+
+    triggers: id to trigger. set_by: id to the `trigger_changed` that it comes from, of those in `problems` as well.
+    """
+
+    seq: int
+    triggers: dict[str, Trigger] = {}
+    set_by: dict[str, Event] = {}
+    problems: tuple[TriggerProblem, ...] = ()
+
+
+def in_force(live: Live, types: TriggerTypes) -> InForce:
+    """Return the triggers of the path as this object knows it. Reads one event for each."""
+    with live.lock:
+        events = events_at(live.store, live.key, paths.of_seqs(sorted(live.fold.named("trig").values())))
+        triggers, problems = types.restore(events)
+        set_by = {str(event.body.get("trigger")): event for event in events}
+        return InForce(live.seq, triggers, set_by, tuple(problems))
+
+
+def check_revision(live: Live, seq: int) -> None:
+    """Raise `StaleWriter` where the session is not at this revision."""
+    if live.seq != seq:
+        raise StaleWriter(live.key.id, expected_seq=seq, actual_seq=live.seq)
+
+
+def firing_drafts(
+    live: Live, trigger: str, types: TriggerTypes, firing: Firing, *, agent: str, turn: str
+) -> list[Draft]:
+    """Return what a turn that a trigger began starts with: that it fired, and what it is from now on."""
+    set_by = _set_by(live, trigger)
+    fired = {"trigger": trigger, "prompt": firing.prompt, "payload": dict(firing.payload)}
+    return [
+        live.draft("trigger_fired", fired, agent=agent, turn=turn, id=fired_id(set_by)),
+        live.draft("trigger_changed", _next_state(set_by, types, firing), agent=agent, turn=turn),
+    ]
+
+
+def pass_over(live: Live, trigger: str, types: TriggerTypes, firing: Firing, *, expected_seq: int) -> None:
+    """Where a path that was left holds this firing already, move the trigger on as it went on there, without a turn.
+
+    Raises `StaleWriter` where the session is not at `expected_seq`; nothing was written then.
+    """
+    with live.lock:
+        check_revision(live, expected_seq)
+        set_by = _set_by(live, trigger)
+        known = live.store.seq_of(live.key, [fired_id(set_by)]).values()
+        if not known:
+            return
+        after = events_at(live.store, live.key, [[seq + 1, seq + 1] for seq in known])
+        there = [event.body for event in after if event.body.get("trigger") == trigger and "status" in event.body]
+        live.append([live.draft("trigger_changed", there[0] if there else _next_state(set_by, types, firing))])
+
+
+def fired_id(set_by: Event) -> str:
+    """Return the id of the `trigger_fired` of a trigger as this event set it.
+
+    The log takes an id once, so that what was set once fires once, also where the head was moved back in between.
+    """
+    return f"fired-{hashlib.sha256(set_by.id.encode()).hexdigest()[:32]}"
+
+
+def _set_by(live: Live, trigger: str) -> Event:
+    seq = live.fold.slots.get(f"trig:{trigger}")
+    if seq is None:
+        raise InvalidName(f"session {live.key.id!r} has no trigger {trigger!r}")
+    return events_at(live.store, live.key, [[seq, seq]])[0]
+
+
+def _next_state(set_by: Event, types: TriggerTypes, firing: Firing) -> dict[str, Any]:
+    trigger = set_by.body["trigger"]
+    if firing.then is None:
+        return {"trigger": trigger, "type": set_by.body["type"], "status": "removed"}
+    data = firing.then.to_resume_dict()
+    return {"trigger": trigger, "type": types.name_of(firing.then), "data": data, "status": "changed"}

@@ -1,0 +1,186 @@
+"""Background jobs: work that an agent starts in a turn, that goes on after it, and whose end the agent is told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any
+
+import msgspec
+
+from playhead.aio import AsyncSession
+from playhead.errors import InvalidEvent, JobCancelled, PlayheadError, SessionBusy, TooManyJobs
+from playhead.features.reading import DEFAULT_AGENT
+from playhead.model.event import Event
+
+JOBS_MAX = 32
+"""Most jobs that run at a time in one session."""
+
+NOTICE_CHARS_MAX = 8_000
+"""So much of a job's result is told to the agent; the log has all of it."""
+
+ERROR_CHARS_MAX = 2_000
+BUSY_PAUSE_S = 0.25
+BUSY_RETRIES_MAX = 40
+"""So often, with so long a pause, a job's end waits for another process that is in a turn. After that the log says that
+the job runs, and the next resume closes it as interrupted."""
+
+OnJob = Callable[["BackgroundJob"], None]
+"""Is told of a job that began or ended, on the event loop."""
+
+
+class BackgroundJob:
+    """One job. `await job` waits for its end and returns its result, or raises what it raised, or `JobCancelled`.
+
+    status: `running`, `completed`, `failed` or `cancelled`. result: of a completed one. error: of a failed one, a text.
+    """
+
+    def __init__(self, name: str, begun: Event, work: Coroutine[Any, Any, Any]) -> None:
+        self.id = str(begun.body["job"])
+        self.name = name
+        self.begun = begun
+        self.status = "running"
+        self.result: Any = None
+        self.error: str | None = None
+        self._work = asyncio.ensure_future(work)
+        self._ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting_count = 0
+
+    def cancel(self) -> None:
+        """Ask it to stop. It ends as cancelled once it has."""
+        self._work.cancel()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return self._end().__await__()
+
+    async def _end(self) -> Any:
+        self._waiting_count += 1
+        try:
+            # Whoever waits may be cancelled; the job is not.
+            return await asyncio.shield(self._ended)
+        finally:
+            self._waiting_count -= 1
+
+
+class Jobs:
+    """The jobs of one open session, for the agents that answer in it. `start` is what an agent calls.
+
+    A job's beginning and end are in the log. The end also tells the agent, as an injected message that is sent with the
+    next turn (or the one that is going on), unless the agent itself waits for the job. For use on one event loop.
+    """
+
+    def __init__(self, session: AsyncSession, *, on_job: OnJob | None = None) -> None:
+        self._session = session
+        self._on_job = on_job
+        self._running: dict[str, BackgroundJob] = {}
+        self._watching: dict[str, asyncio.Task[None]] = {}
+        self._starting_count = 0
+
+    async def start(
+        self,
+        name: str,
+        work: Coroutine[Any, Any, Any],
+        *,
+        args: Any = None,
+        kind: str = "background",
+        agent: str = DEFAULT_AGENT,
+    ) -> BackgroundJob:
+        """Record that a job began, then run it. Its result has to be what JSON can hold.
+
+        args: what it works on, for the record. Raises `TooManyJobs`, and what the recording raises; the work has not
+        begun then.
+        """
+        if len(self._running) + self._starting_count >= JOBS_MAX:
+            work.close()
+            raise TooManyJobs(self._session.id, running=len(self._running))
+        self._starting_count += 1
+        try:
+            begun = await self._session.begin_job(name, args=args, kind=kind, agent=agent)
+        except BaseException:
+            work.close()
+            raise
+        finally:
+            self._starting_count -= 1
+        job = BackgroundJob(name, begun, work)
+        self._running[job.id] = job
+        self._watching[job.id] = asyncio.ensure_future(self._watch(job))
+        self._tell(job)
+        return job
+
+    @property
+    def running(self) -> list[BackgroundJob]:
+        """The jobs that run, oldest first."""
+        return list(self._running.values())
+
+    async def close(self, *, patience_s: float = 0.0) -> None:
+        """Wait so long for the jobs that run, then cancel what still does. All have ended on return."""
+        jobs, watching = self.running, list(self._watching.values())
+        if not watching:
+            return
+        try:
+            if patience_s > 0:
+                await asyncio.wait(watching, timeout=patience_s)
+        finally:
+            for job in jobs:
+                job.cancel()
+            await asyncio.wait(watching)
+
+    async def _watch(self, job: BackgroundJob) -> None:
+        """Wait for a job's end, whatever it is, and record it."""
+        failure: Exception | None = None
+        await asyncio.wait([job._work])
+        try:
+            status, job.result = "completed", msgspec.to_builtins(job._work.result())
+        except asyncio.CancelledError:
+            status = "cancelled"
+        except Exception as error:  # The agent's own code: whatever it raises is the job's failure, and told as that.
+            failure, status, job.error = error, "failed", f"{type(error).__name__}: {error}"[:ERROR_CHARS_MAX]
+        job.status = await self._recorded(job, status)
+        del self._running[job.id], self._watching[job.id]
+        self._settle(job, failure)
+        self._tell(job)
+
+    async def _recorded(self, job: BackgroundJob, status: str) -> str:
+        """Record how a job ended and tell the agent, unless it waits for the job itself. Returns the status it has."""
+        for _ in range(BUSY_RETRIES_MAX):
+            notice = None if job._waiting_count or status == "cancelled" else _notice(job, status)
+            try:
+                await self._session.end_job(job.begun, status, result=job.result, error=job.error, notice=notice)
+                break
+            except SessionBusy:
+                await asyncio.sleep(BUSY_PAUSE_S)
+            except InvalidEvent as error:  # The log cannot hold the result.
+                status, job.result, job.error = "failed", None, f"its result cannot be recorded: {error}"
+            except PlayheadError:
+                # The store takes nothing more. The log says that the job runs, so the next resume closes it and tells.
+                break
+        return status
+
+    def _settle(self, job: BackgroundJob, failure: Exception | None) -> None:
+        if job.status == "completed":
+            job._ended.set_result(job.result)
+        elif job.status == "cancelled":
+            self._fail(job, JobCancelled(f"the job {job.name!r} was cancelled"))
+        else:
+            self._fail(job, failure or InvalidEvent(job.error or ""))
+
+    def _fail(self, job: BackgroundJob, error: Exception) -> None:
+        job._ended.set_exception(error)
+        job._ended.exception()  # Nobody has to wait for a job, and how it ended is in the log.
+
+    def _tell(self, job: BackgroundJob) -> None:
+        if self._on_job is not None:
+            self._on_job(job)
+
+
+def _notice(job: BackgroundJob, status: str) -> str:
+    """Return what the agent is told of a job's end."""
+    if status == "failed":
+        return f"The job {job.name!r} ({job.id}) has failed: {job.error}"
+    if job.result is None:
+        return f"The job {job.name!r} ({job.id}) is done."
+    text = job.result if isinstance(job.result, str) else msgspec.json.encode(job.result).decode()
+    rest = len(text) - NOTICE_CHARS_MAX
+    if rest > 0:
+        text = f"{text[:NOTICE_CHARS_MAX]} … ({rest} characters more are in the log)"
+    return f"The job {job.name!r} ({job.id}) is done. Its result:\n{text}"
