@@ -1,4 +1,4 @@
-"""What commands cost as whole processes, on a directory of a few hundred sessions: CPU time, and what is loaded.
+"""What commands cost as whole processes, on a store of some hundred or thousand sessions: CPU time, and what is loaded.
 
 The reference is an interpreter that does nothing. No command needs the packages in `HEAVY`, so none should load one;
 typer itself loads pydantic where that is installed, so the list leaves it out.
@@ -10,12 +10,15 @@ import resource
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import playhead
 from benchmarks.measure import Result, percentile, report
+from benchmarks.sessions import STORES
 
 SESSIONS = 300
 REPEATS = 7
+MADE_AT_A_TIME = 200
 COMMANDS = {"--version": ["--version"], "list": ["list"], "search": ["search", "upload"]}
 HEAVY = ("aiosqlite", "fastapi", "google.adk", "numpy", "rich", "sqlalchemy", "sqlite3", "uvicorn")
 
@@ -26,32 +29,44 @@ atexit.register(lambda: print(*sys.modules, file=sys.stderr))
 """
 
 
-def results(session_count: int) -> list[Result]:
+def results(session_count: int, store: str = "bundles", repeats: int = REPEATS) -> list[Result]:
     """Return what each command costs on a store of `session_count` sessions."""
     with tempfile.TemporaryDirectory() as directory:
-        url = f"bundles:{directory}/sessions"
-        with playhead.open(url) as sessions:
-            for number in range(session_count):
-                session = sessions.create(f"session-{number:03}", title=f"Upload {number}")
-                with session.turn(f"Why does upload {number} fail?") as turn:
-                    turn.say("The connection is reset after thirty seconds.")
-        bare_ms = cpu_ms("pass", [], url)
+        url = STORES[store].format(directory)
+        _fill(url, session_count)
+        bare_ms = cpu_ms("pass", [], url, repeats)
         found = [Result("a bare interpreter: CPU", bare_ms, "ms")]
         for name, arguments in COMMANDS.items():
             loaded = modules(arguments, url)
             heavy = sorted(loaded.intersection(HEAVY))
             found += [
-                Result(f"playhead {name}: CPU (× bare)", cpu_ms(_MAIN, arguments, url), "ms", bare_ms),
+                Result(f"playhead {name}: CPU (× bare)", cpu_ms(_MAIN, arguments, url, repeats), "ms", bare_ms),
                 Result(f"playhead {name}: modules loaded", len(loaded), ""),
                 Result(f"playhead {name}: heavy packages {' '.join(heavy)}".rstrip(), len(heavy), ""),
             ]
     return found
 
 
-def cpu_ms(code: str, arguments: list[str], url: str) -> float:
+def _fill(url: str, session_count: int) -> None:
+    """Make the sessions. Those of a directory are made a few hundred at a time in folders of their own and then moved
+    there: a bundle is a file like any other, and a small folder is quick to look through."""
+    scheme, _, place = url.partition(":")
+    step = MADE_AT_A_TIME if scheme == "bundles" else session_count
+    for first in range(0, session_count, step):
+        made = f"{place}.{first}" if first else place
+        with playhead.open(f"{scheme}:{made}") as sessions:
+            for number in range(first, min(first + step, session_count)):
+                session = sessions.create(f"session-{number:05}", title=f"Upload {number}")
+                with session.turn(f"Why does upload {number} fail?") as turn:
+                    turn.say("The connection is reset after thirty seconds.")
+        for file in Path(made).glob("session-*.playhead") if first else ():
+            file.rename(Path(place) / file.name)
+
+
+def cpu_ms(code: str, arguments: list[str], url: str, repeats: int) -> float:
     """Return the median CPU time of a process that runs this Python code."""
     spent_ms = []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         _run(code, arguments, url)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -74,9 +89,11 @@ def main() -> None:
     """Print what the command line costs."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--sessions", type=int, default=SESSIONS, help="sessions in the store")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="processes per figure")
+    parser.add_argument("--store", choices=STORES, default="bundles", help="kind of the store")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     arguments = parser.parse_args()
-    report(results(arguments.sessions), as_json=arguments.json)
+    report(results(arguments.sessions, arguments.store, arguments.repeats), as_json=arguments.json)
 
 
 if __name__ == "__main__":

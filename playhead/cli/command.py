@@ -17,35 +17,74 @@ from typer.main import get_command
 
 from playhead.cli.failures import EXIT_CODES, Failure, guarded
 from playhead.cli.options import CONTEXT_SETTINGS, DebugOption, QuietOption, Shared, StoreOption
-from playhead.cli.settings import store_place
+from playhead.cli.settings import Settings, StorePlace, store_place
 from playhead.cli.terminal import Terminal, here_and_now
 from playhead.session import Sessions, open as open_sessions
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object with the same facts")]
+
+
+def _completed_sessions(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    # Loaded on use: only a shell that completes a word asks.
+    from playhead.cli.completion import completed_sessions
+
+    return completed_sessions(ctx, incomplete)
+
+
 SessionArgument = Annotated[
     str,
     typer.Argument(
         metavar="SESSION",
         help="A whole id, the first four or more characters of one, @last, @-2 (the one before), or a title",
         show_default=False,
+        autocompletion=_completed_sessions,
+    ),
+]
+SessionsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SESSION",
+        help="Each a whole id, the first four or more characters of one, @last, @-2, or a title",
+        show_default=False,
+        autocompletion=_completed_sessions,
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """What a command may touch: the terminal, the environment, the current folder, the clock, and the store's URL."""
+    """What a command may touch: the terminal, the environment, the current folder, the settings, the clock.
+
+    store_flag: what `--store` says, None where it was not given.
+    """
 
     terminal: Terminal
     environment: Mapping[str, str]
     folder: str
-    store_url: str
-    is_store_named: bool = False
+    settings: Settings
+    store_flag: str | None = None
     now: Callable[[], float] = time.time
 
+    @property
+    def store_url(self) -> str:
+        """The URL of the store. Raises `Failure` for a settings file that cannot be understood."""
+        return self._store_place().url
+
+    @property
+    def is_store_named(self) -> bool:
+        """True where this call names the store, by a flag or a variable."""
+        return self._store_place().named_by in ("--store", "PLAYHEAD_STORE")
+
     def setting(self, name: str) -> str | None:
-        """Return what the environment or a settings file says of `name`, None where neither does."""
-        return self.environment.get(f"PLAYHEAD_{name.upper()}") or None
+        """Return what the environment or a settings file says of a setting, None where neither does.
+
+        What the project's file may not say is passed over with a note. Raises `Failure` for a file that cannot be
+        understood.
+        """
+        value = self.settings.found(name).value
+        if refusal := self.settings.refusal(name):
+            self.terminal.note(refusal)
+        return value if isinstance(value, str) else None
 
     def open(self) -> Sessions:
         """Open the store; to be closed by a `with` block."""
@@ -63,6 +102,12 @@ class Here:
             return open_sessions("memory:")
         return self.open()
 
+    def _store_place(self) -> StorePlace:
+        place = store_place(self.store_flag, self.settings)
+        if self.store_flag is None and (refusal := self.settings.refusal("store")):
+            self.terminal.note(refusal)
+        return place
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -70,13 +115,15 @@ class Command:
 
     run: takes a `Here`, then its own options as Typer annotations; returns an exit code, or None for 0.
     examples: whole command lines. about: the help below the summary, paragraphs parted by empty lines.
-    exits: the exit codes it may end with, besides 0, 1 and 2, which any command may.
+    exits: the exit codes it may end with, besides 0, 1 and 2, which any command may. needs_settings: False for a
+    command that also runs where a settings file cannot be understood.
     """
 
     run: Callable[..., int | None]
     examples: tuple[str, ...]
     about: str = ""
     exits: tuple[int, ...] = ()
+    needs_settings: bool = True
 
     def epilog(self) -> str:
         """Return the end of the help: examples and exit codes. The \\b keeps lines from being joined and wrapped."""
@@ -94,7 +141,7 @@ def built(name: str, summary: str, command: Command) -> Any:
         help="\n\n".join(text for text in (summary, command.about) if text),
         epilog=command.epilog(),
         context_settings=CONTEXT_SETTINGS,
-    )(_with_shared_options(command.run))
+    )(_with_shared_options(command))
     return get_command(app)
 
 
@@ -118,8 +165,9 @@ class _HelpWithoutTypes(TyperCommand):
                     formatter.write_dl(rows)
 
 
-def _with_shared_options(run: Callable[..., int | None]) -> Callable[..., int]:
-    """Return the function that Typer calls: it takes the options of `run` and the shared ones, and guards the call."""
+def _with_shared_options(command: Command) -> Callable[..., int]:
+    """Return the function that Typer calls: it takes the command's options and the shared ones, and guards the call."""
+    run = command.run
 
     @wraps(run)
     def call(ctx: typer.Context, *, store: str | None, quiet: bool, debug: bool, **options: Any) -> int:
@@ -127,10 +175,15 @@ def _with_shared_options(run: Callable[..., int | None]) -> Callable[..., int]:
         environment = dict(os.environ)
         terminal = here_and_now(environment)
         terminal.is_quiet = quiet or said_before.is_quiet
-        place = store_place(store or said_before.store, environment)
-        is_named = place.named_by in ("--store", "PLAYHEAD_STORE")
-        here = Here(terminal, environment, os.getcwd(), place.url, is_store_named=is_named)
-        return guarded(lambda: run(here, **options), terminal, debug=debug or said_before.is_debugging)
+
+        def work() -> int | None:
+            folder = os.getcwd()
+            settings = Settings(environment, folder)
+            if command.needs_settings and settings.found("quiet").value:
+                terminal.is_quiet = True
+            return run(Here(terminal, environment, folder, settings, store or said_before.store), **options)
+
+        return guarded(work, terminal, debug=debug or said_before.is_debugging)
 
     hints = get_type_hints(run, include_extras=True)
     own = list(inspect.signature(run).parameters.values())[1:]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+import time
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,11 +11,12 @@ import typer
 
 from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.documents import row_document
+from playhead.cli.failures import Failure
 from playhead.cli.moments import age, iso, moment
 from playhead.cli.naming import short_names, title_of
+from playhead.cli.pin import STAR
 from playhead.cli.table import Cell, Column, Style
-from playhead.features.listing import PAGE_MAX, Listed
-from playhead.session import Sessions
+from playhead.features.listing import PINNED, Listed, Wanted, all_sessions
 
 COUNT_DEFAULT = 50
 
@@ -25,106 +27,117 @@ def run(
     here: Here,
     count: Annotated[int, typer.Option("-n", "--count", metavar="N", min=1, help="How many rows")] = COUNT_DEFAULT,
     all: Annotated[bool, typer.Option("--all", help="All rows")] = False,
+    query: Annotated[
+        str | None,
+        typer.Option(
+            "--query", metavar="WORDS", help="Only sessions with these words in title, prompt, labels, folder"
+        ),
+    ] = None,
     agent: Annotated[
         str | None, typer.Option("--agent", metavar="NAME", help="Only sessions in which this agent wrote")
     ] = None,
     project: Annotated[
         str, typer.Option("--project", metavar="PATH", help="Only sessions of this folder; . is the current one")
     ] = "all",
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="LABEL", help=f"Only sessions with this label; {PINNED} for pins")
+    ] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(
+            "--status", metavar="STATUS", help="Only sessions that are open, running, waiting, interrupted, …"
+        ),
+    ] = None,
     since: Annotated[
         str | None, typer.Option("--since", metavar="WHEN", help="Only sessions active since 7d, yesterday, 2026-08-01")
     ] = None,
-    status: Annotated[
-        str | None, typer.Option("--status", metavar="STATUS", help="Only sessions that are open, waiting, interrupted")
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="WHEN", help="Only sessions that were active last before then")
     ] = None,
     sort: Annotated[Sort, typer.Option("--sort", help="What the order goes by")] = "last-active",
+    trashed: Annotated[
+        bool, typer.Option("--trashed", help="What is in the trash instead, as `playhead restore` lists it")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Print the rows that the options leave, and say how many there are beyond them."""
     now = here.now()
-    asked = _Asked(
-        sort=sort,
+    wanted = Wanted(
+        query=query,
+        status=status,
         agent=agent,
         cwd=None if project == "all" else str((Path(here.folder) / Path(project).expanduser()).resolve()),
-        status=status,
+        label=label,
         since=None if since is None else moment(since, now, option="--since"),
-        count=None if all else count,
+        until=None if until is None else moment(until, now, option="--until"),
     )
+    if trashed:
+        if wanted != Wanted():
+            raise Failure("--trashed shows the whole trash; give no other filter with it", code=2)
+        # Loaded on use: the trash is another command's, and one way of listing it is enough.
+        from playhead.cli.restore import run as restore
+
+        restore(here, list_=True, json=json)
+        return
     with here.open_existing() as sessions:
-        rows, total = _found(sessions, asked)
+        # Read at once and not in pages, each of which would look at every session again.
+        found = all_sessions(sessions.store, wanted, sort=sort.replace("-", "_"), clock=time.time, entropy=os.urandom)
+    rows = found if all else found[:count]
     if json:
-        here.terminal.json({"sessions": [row_document(row) for row in rows], "total": total})
+        here.terminal.json({"sessions": [row_document(row) for row in rows], "total": len(found)})
         return
     names = short_names(row.key for row in rows)
-    here.terminal.table(_COLUMNS, (_row(row, names[row.key], now) for row in rows))
-    if total == 0:
-        here.terminal.note(f"No sessions in {here.store_url}.")
-    elif len(rows) < total:
-        here.terminal.note(f"{len(rows)} of {total} sessions; --all shows the rest.")
+    # A pipe has the same columns at every call; on a terminal a column without a word in it only takes room.
+    has_labels = not here.terminal.is_interactive or any(_labels(row) for row in rows)
+    here.terminal.table(
+        _columns(has_labels), (_row(row, names[row.key], now)[: 7 if has_labels else 6] for row in rows)
+    )
+    if not found:
+        narrowed = "" if wanted == Wanted() else " that are asked for"
+        here.terminal.note(f"No sessions{narrowed} in {here.store_url}.")
+    elif len(rows) < len(found):
+        here.terminal.note(f"{len(rows)} of {len(found)} sessions; --all shows the rest.")
 
 
 COMMAND = Command(
     run,
     about=(
         "On a terminal the rows stand under headings, with how long ago each session was active. In a pipe they are "
-        "tab-separated without headings: id, title, agents, turns, status, last active (UTC). A long id is cut on a "
-        "terminal to what is enough to name its session."
+        "tab-separated without headings: id, title, agents, turns, status, last active (UTC), labels with commas "
+        "between them. A long id is cut on a terminal to what is enough to name its session, and a ★ is before the "
+        "title of a pinned one.\n\n"
+        "A status is open, running (somebody is in a turn), waiting (for an answer of a person), interrupted (a turn "
+        "began and did not end), archived, or unreadable. Nothing is left out that no option leaves out."
     ),
     examples=(
         "playhead list",
         "playhead list --status waiting",
         "playhead list --project . --since 7d",
+        "playhead list --label pinned --query upload",
+        "playhead list --trashed",
         "playhead list --all --json | jq -r '.sessions[].id'",
     ),
 )
 
-_COLUMNS = (
-    Column("ID", style="cyan"),
-    Column("TITLE", is_flexible=True),
-    Column("AGENTS", is_flexible=True, columns_max=24),
-    Column("TURNS", is_right=True),
-    Column("STATUS"),
-    Column("ACTIVE", is_right=True),
-)
-_STATUS_STYLES: dict[str, Style] = {"waiting": "yellow", "interrupted": "red", "unreadable": "red"}
+_STATUS_STYLES: dict[str, Style] = {
+    "running": "green",
+    "waiting": "yellow",
+    "interrupted": "red",
+    "unreadable": "red",
+    "archived": "dim",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """What the options ask for. since: UTC seconds. count: None for all rows."""
-
-    sort: Sort
-    agent: str | None
-    cwd: str | None
-    status: str | None
-    since: float | None
-    count: int | None
-
-
-def _found(sessions: Sessions, asked: _Asked) -> tuple[list[Listed], int]:
-    """Return the rows to show, and how many fit in all."""
-    rows: list[Listed] = []
-    cursor: str | None = None
-    while True:
-        page = sessions.list(
-            sort=asked.sort.replace("-", "_"),
-            agent=asked.agent,
-            cwd=asked.cwd,
-            status=asked.status,
-            cursor=cursor,
-            limit=PAGE_MAX,
-        )
-        rows += (row for row in page.items if asked.since is None or _active_at(row) >= asked.since)
-        cursor = page.next_cursor
-        if cursor is None:
-            return rows[: asked.count], len(rows)
-        # A time leaves rows out after the page was made, so only reading on tells how many fit.
-        if asked.since is None and asked.count is not None and len(rows) >= asked.count:
-            return rows[: asked.count], page.total
-
-
-def _active_at(row: Listed) -> float:
-    return row.summary.last_active_at if row.summary is not None else 0.0
+def _columns(has_labels: bool) -> tuple[Column, ...]:
+    columns = (
+        Column("ID", style="cyan"),
+        Column("TITLE", is_flexible=True),
+        Column("AGENTS", is_flexible=True, columns_max=24),
+        Column("TURNS", is_right=True),
+        Column("STATUS"),
+        Column("ACTIVE", is_right=True),
+    )
+    return (*columns, Column("LABELS", is_flexible=True, columns_max=24)) if has_labels else columns
 
 
 def _row(row: Listed, name: str, now: float) -> list[Cell | str]:
@@ -132,12 +145,19 @@ def _row(row: Listed, name: str, now: float) -> list[Cell | str]:
     id = Cell(name, str(row.key))
     if summary is None:
         unreadable = Cell("unreadable", "unreadable", style="red")
-        return [id, Cell(title_of(row), title_of(row), style="dim"), "", "", unreadable, ""]
+        return [id, Cell(title_of(row), title_of(row), style="dim"), "", "", unreadable, "", ""]
+    star = STAR if PINNED in summary.labels else ""
     return [
         id,
-        summary.title,
+        Cell(f"{star}{summary.title}", summary.title),
         " ".join(summary.agents),
         str(summary.turn_count),
         Cell(summary.status, summary.status, style=_STATUS_STYLES.get(summary.status)),
         Cell(age(summary.last_active_at, now), iso(summary.last_active_at)),
+        Cell(", ".join(_labels(row)), ",".join(summary.labels)),
     ]
+
+
+def _labels(row: Listed) -> list[str]:
+    """Return the labels that a column shows: `pinned` is the star before the title."""
+    return [label for label in row.summary.labels if label != PINNED] if row.summary is not None else []

@@ -23,15 +23,42 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("show", "Show a session, one of its events, or its branches"),
     "search": ("search", "Search every event of every session"),
     "run": ("run", "Answer one prompt and print the answer"),
+    "chat": ("chat", "Converse, in a session that keeps all of it"),
     "resume": ("resume", "Go on with a session"),
+    "timeline": ("timeline", "Print a line for every event, with what each took"),
+    "tail": ("tail", "Print the last events, and follow those that come"),
+    "diff": ("diff", "Compare two sessions, or two branches of one"),
     "rewind": ("rewind", "Hide a turn and all after it; nothing is deleted"),
     "fork": ("fork", "Begin a new session with a copy of this one"),
+    "title": ("title", "Show or set the title of a session"),
+    "tag": ("tag", "Show, add and remove labels of sessions"),
+    "pin": ("pin", "Mark sessions with a star, to have them at hand"),
+    "archive": ("archive", "Mark sessions as done with; they stay listed"),
+    "rm": ("rm", "Put sessions into the trash, or remove them for good"),
+    "restore": ("restore", "List the trash, and bring sessions back"),
+    "stats": ("stats", "Count turns, messages, tool calls, tokens and bytes"),
+    "config": ("config", "Show and change the settings"),
+    "completion": ("completion", "Print the script that completes commands in a shell"),
+    "export": ("export", "Write sessions to files that others can read, or take in again"),
+    "index": ("index", "Show how far search reaches, or build its index again"),
+    "db": ("db", "Copy, check and look into the files of the store"),
     "verify": ("verify", "Prove that sessions are undamaged"),
 }
 """Name to the module that holds its `COMMAND`, and what it does in one line.
 
 The lines stand here so that `--help` prints them without loading what the commands need.
 """
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Talk to an agent": ("run", "chat", "resume"),
+    "Look": ("list", "search", "show", "timeline", "tail", "diff", "stats"),
+    "Go back and branch off": ("rewind", "fork"),
+    "Put in order": ("title", "tag", "pin", "archive", "rm", "restore"),
+    "Bring in and take out": ("import", "export"),
+    "Keep well": ("verify", "doctor", "index", "db"),
+    "Set up": ("config", "completion"),
+}
+"""Under which heading the front page has a command."""
 
 EPILOG = """\b
 Examples:
@@ -42,7 +69,8 @@ Examples:
 
 \b
 Every command has its own help, with examples and exit codes: playhead list --help
-Where the sessions are: --store, else PLAYHEAD_STORE, else PLAYHEAD_HOME, else the user's data folder"""
+Where the sessions are: --store, else PLAYHEAD_STORE, else PLAYHEAD_HOME, else the settings (see playhead config),
+else the user's data folder"""
 
 
 class Commands(TyperGroup):
@@ -69,8 +97,12 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+        widest = max(len(name) for name in COMMANDS)
+        for heading, names in GROUPS.items():
+            rows = [(name.ljust(widest), COMMANDS[name][1]) for name in names if name in COMMANDS]
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
     def main(
         self,

@@ -21,6 +21,10 @@ PAGE_MAX = 1_000
 """Most items of one page."""
 
 
+PINNED = "pinned"
+"""The label that makes a session pinned; lists show it as a star."""
+
+
 class Listed(msgspec.Struct, frozen=True):
     """One session of a list. summary is None where it cannot be read; then `problem` says why."""
 
@@ -42,6 +46,22 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
     total: int
 
 
+class Wanted(msgspec.Struct, frozen=True):
+    """Which sessions a list is asked for; None and "" mean any.
+
+    query: words that all are in title, preview, agents, labels or directory, in any case. label: one that it has.
+    since, until: when it was active last, inclusive and exclusive, UTC seconds.
+    """
+
+    query: str | None = None
+    status: str | None = None
+    agent: str | None = None
+    cwd: str | None = None
+    label: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+
 def list_sessions(
     store: Store,
     *,
@@ -58,12 +78,9 @@ def list_sessions(
     entropy: Entropy,
 ) -> Page[Listed]:
     """Return a page. Raises `InvalidName` for an unknown sort or a cursor that no page gave."""
-    if sort not in _SORTS:
-        raise InvalidName(f"sort must be one of {', '.join(_SORTS)}, not {sort!r}")
+    wanted = Wanted(query=query, status=status, agent=agent, cwd=cwd)
+    ordered = all_sessions(store, wanted, app=app, user=user, sort=sort, clock=clock, entropy=entropy)
     order = _SORTS[sort]
-    rows = [_listed(store, row, clock, entropy) for row in _all_rows(store, app, user)]
-    wanted = [row for row in rows if _matches(row, query=query, status=status, agent=agent, cwd=cwd)]
-    ordered = sorted(wanted, key=order)
     start = 0
     if cursor is not None:
         place = _decoded(cursor, sort)
@@ -74,13 +91,31 @@ def list_sessions(
     return Page(items=items, next_cursor=None if is_last else _encoded(order(items[-1]), sort), total=len(ordered))
 
 
+def all_sessions(
+    store: Store,
+    wanted: Wanted,
+    *,
+    app: str | None = None,
+    user: str | None = None,
+    sort: str = "last_active",
+    clock: Clock,
+    entropy: Entropy,
+) -> list[Listed]:
+    """Return every session that is wanted, in the order that pages have. Raises `InvalidName` for an unknown sort."""
+    if sort not in _SORTS:
+        raise InvalidName(f"sort must be one of {', '.join(_SORTS)}, not {sort!r}")
+    rows = (_listed(store, row, clock, entropy) for row in session_rows(store, app=app, user=user))
+    return sorted((row for row in rows if _matches(row, wanted)), key=_SORTS[sort])
+
+
 def newest_key(store: Store, *, app: str, user: str) -> SessionKey | None:
     """Return a person's session whose last event is the newest, or None where there is none."""
-    rows = [row for row in _all_rows(store, app, user) if row.problem is None]
+    rows = [row for row in session_rows(store, app=app, user=user) if row.problem is None]
     return max(rows, key=lambda row: (row.at, row.key)).key if rows else None
 
 
-def _all_rows(store: Store, app: str | None, user: str | None) -> Iterator[SessionRow]:
+def session_rows(store: Store, *, app: str | None = None, user: str | None = None) -> Iterator[SessionRow]:
+    """Yield the row of every session, in key order, a page at a time."""
     after: SessionKey | None = None
     while page := store.sessions(app=app, user=user, after=after, limit=ROWS_PAGE_MAX):
         yield from page
@@ -93,33 +128,54 @@ def _listed(store: Store, row: SessionRow, clock: Clock, entropy: Entropy) -> Li
     """Return the row; a saved one that is behind the log is worked out again from the session's tail, and kept."""
     if row.problem is not None:
         return Listed(row.key, None, row.problem, row.size_bytes)
-    if row.summary is not None and row.summary_seq == row.seq:
-        with contextlib.suppress(msgspec.DecodeError):
-            return Listed(row.key, msgspec.json.decode(row.summary, type=Summary), None, row.size_bytes)
     try:
-        live = Live(store, row.key, clock=clock, entropy=entropy)
-        found = live.summary()
-        with contextlib.suppress(PlayheadError):  # A store that cannot be written still lists.
-            store.save_summary(row.key, found.seq, msgspec.json.encode(found).decode())
+        found = _summary(store, row, clock, entropy)
+        if found.status == "interrupted" and store.holder(row.key) is not None:
+            # Whoever is in the turn is alive. That is not in the log, so it is looked up and never kept.
+            found = msgspec.structs.replace(found, status="running")
         return Listed(row.key, found, None, row.size_bytes)
     except PlayheadError as error:
         return Listed(row.key, None, str(error), row.size_bytes)
 
 
-def _matches(row: Listed, *, query: str | None, status: str | None, agent: str | None, cwd: str | None) -> bool:
+def _summary(store: Store, row: SessionRow, clock: Clock, entropy: Entropy) -> Summary:
+    if row.summary is not None and row.summary_seq == row.seq:
+        with contextlib.suppress(msgspec.DecodeError):
+            return _read_summary.decode(row.summary)
+    found = Live(store, row.key, clock=clock, entropy=entropy).summary()
+    with contextlib.suppress(PlayheadError):  # A store that cannot be written still lists.
+        store.save_summary(row.key, found.seq, msgspec.json.encode(found).decode())
+    return found
+
+
+_read_summary = msgspec.json.Decoder(Summary)
+
+
+def _matches(row: Listed, wanted: Wanted) -> bool:
     summary = row.summary
     if summary is None:
-        return status in (None, "unreadable") and agent is None and cwd is None and not query
-    if status is not None and summary.status != status:
+        # Nothing is known of it that a filter could hold against it but its status and the time.
+        other = (wanted.query, wanted.agent, wanted.cwd, wanted.label, wanted.since, wanted.until)
+        return wanted.status in (None, "unreadable") and all(one in (None, "") for one in other)
+    if wanted.status is not None and summary.status != wanted.status:
         return False
-    if agent is not None and agent not in summary.agents:
+    if wanted.agent is not None and wanted.agent not in summary.agents:
         return False
-    if cwd is not None and summary.cwd != cwd:
+    if wanted.cwd is not None and summary.cwd != wanted.cwd:
         return False
-    haystack = "\n".join(
-        (summary.title, summary.preview, *summary.agents, *summary.labels, summary.cwd or "")
-    ).casefold()
-    return not query or all(word in haystack for word in query.casefold().split())
+    if wanted.label is not None and wanted.label not in summary.labels:
+        return False
+    if wanted.since is not None and summary.last_active_at < wanted.since:
+        return False
+    if wanted.until is not None and summary.last_active_at >= wanted.until:
+        return False
+    return not wanted.query or _has_words(summary, wanted.query)
+
+
+def _has_words(summary: Summary, query: str) -> bool:
+    texts = (summary.title, summary.preview, *summary.agents, *summary.labels, summary.cwd or "")
+    haystack = "\n".join(texts).casefold()
+    return all(word in haystack for word in query.casefold().split())
 
 
 Place = tuple[Any, ...]

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from playhead import Sessions
 from playhead.cli.failures import EXIT_CODES
-from playhead.cli.main import COMMANDS, app
+from playhead.cli.main import COMMANDS, GROUPS, app
 from tests.cli.conftest import CommandLine
 from tests.conftest import PROJECT
 from tools.docs_cli import PAGE, main as docs, page
@@ -22,6 +22,7 @@ from tools.docs_cli import PAGE, main as docs, page
 # Modules of the package that hold no command: what the commands share, and the demonstration.
 SHARED = {"__init__", "main", "command", "options", "settings", "failures", "naming", "moments", "terminal", "text"}
 SHARED |= {"table", "page", "documents", "asking", "answering", "demo"}
+SHARED |= {"agents", "conversing", "happenings", "loading", "picker", "picker_screen", "slash"}
 
 
 def _command(name: str) -> Any:
@@ -98,6 +99,12 @@ def test_the_front_page_lists_every_command(cli: CommandLine) -> None:
         name for name, (_, summary) in COMMANDS.items() if f"{name} " not in asked.out or summary not in asked.out
     ] == []
     assert (bare.code, bare.out) == (0, asked.out)
+
+
+def test_every_command_is_under_one_heading_of_the_front_page() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+
+    assert sorted(grouped) == sorted(COMMANDS)
 
 
 def test_the_version_is_one_line(cli: CommandLine) -> None:

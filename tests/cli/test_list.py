@@ -15,7 +15,7 @@ def three(sessions: Sessions) -> Sessions:
     with sessions.create("first-0001", title="Zebra", cwd="/home/ada/zoo") as session:
         with session.turn("Feed it") as turn:
             turn.say("Fed.")
-    with sessions.create("second-0001", title="apple", cwd="/home/ada/orchard") as session:
+    with sessions.create("second-0001", title="apple", cwd="/home/ada/orchard", labels=["fruit"]) as session:
         with session.turn("Pick it", agent="picker") as turn:
             turn.say("Picked.")
     with sessions.create("third-0001", title="Mango", cwd="/home/ada/orchard") as session:
@@ -50,6 +50,13 @@ def test_a_pipe_gets_tab_separated_rows_with_ids_alone_newest_first(cli: Command
         (["--status", "interrupted"], ["third-0001"]),
         (["--since", "2026-08-01"], ["third-0001", "second-0001", "first-0001"]),
         (["--since", "2126-08-01"], []),
+        (["--until", "2026-08-01"], []),
+        (["--until", "2126-08-01"], ["third-0001", "second-0001", "first-0001"]),
+        (["--label", "fruit"], ["second-0001"]),
+        (["--label", "frui"], []),
+        (["--query", "ORCHARD mango"], ["third-0001"]),
+        (["--query", "fruit"], ["second-0001"]),
+        (["--status", "open", "--label", "fruit", "--query", "apple", "--since", "2026-08-01"], ["second-0001"]),
         (["-n", "1"], ["third-0001"]),
         (["-n", "1", "--all"], ["third-0001", "second-0001", "first-0001"]),
     ],
@@ -61,6 +68,36 @@ def test_options_narrow_order_and_cut_the_list(
 
     assert answer.code == 0
     assert _ids(answer.rows) == ids
+
+
+@pytest.mark.parametrize("sort", ["last_active", "created", "title"])
+def test_the_rows_and_their_order_are_those_of_the_library(cli: CommandLine, three: Sessions, sort: str) -> None:
+    three.create("apple-0002", title="APPLE").close()
+    rows = three.list(sort=sort).items
+
+    assert _ids(cli("list", "--sort", sort.replace("_", "-")).rows) == [row.id for row in rows]
+    assert _ids(cli("list", "--query", "apple").rows) == [row.id for row in three.list(query="apple").items]
+
+
+def test_a_session_is_running_while_somebody_is_in_its_turn(cli: CommandLine, three: Sessions) -> None:
+    with three.get("first-0001").turn("Again") as turn:
+        during = cli("list", "--status", "running").rows
+        interrupted = cli("list", "--status", "interrupted").rows
+        turn.say("Done.")
+
+    assert _ids(during) == ["first-0001"]
+    assert _ids(interrupted) == ["third-0001"]
+    assert cli("list", "--status", "running").rows == []
+
+
+def test_what_is_in_the_trash_is_listed_on_request_and_nowhere_else(cli: CommandLine, three: Sessions) -> None:
+    trash_id = three.trash("second-0001")
+    found = cli("list", "--trashed")
+
+    assert _ids(cli("list").rows) == ["third-0001", "first-0001"]
+    assert [row[:3] for row in found.rows] == [[trash_id, "second-0001", "apple"]]
+    assert cli("list", "--trashed", "--json").json == cli("restore", "--list", "--json").json
+    assert cli("list", "--trashed", "--label", "fruit").code == 2
 
 
 def test_the_current_folder_is_a_project(
@@ -90,6 +127,7 @@ def test_an_empty_store_says_so_and_is_no_failure(cli: CommandLine, store_url: s
     assert (answer.code, answer.out) == (0, "")
     assert answer.err == f"No sessions in {store_url}.\n"
     assert cli("list", "--json").json == {"sessions": [], "total": 0}
+    assert cli("list", "--label", "x").err == f"No sessions that are asked for in {store_url}.\n"
 
 
 def test_more_sessions_than_a_page_are_all_listed_once(cli: CommandLine, sessions: Sessions) -> None:

@@ -14,7 +14,7 @@ from tests.conftest import PROJECT
 SCHEMAS = PROJECT / "docs" / "schemas"
 
 CALLS = {
-    "list": [["list"], ["list", "-n", "1"], ["list", "--status", "archived"]],
+    "list": [["list"], ["list", "-n", "1"], ["list", "--status", "archived"], ["list", "--trashed"]],
     "show": [
         ["show", "upload-0001"],
         ["show", "upload-0001", "--agent", "coordinator/researcher:1"],
@@ -24,15 +24,46 @@ CALLS = {
         ["show", "upload-0001", "--event", "6"],
     ],
     "search": [["search", "timeout limit"], ["search", "connection", "-C", "2"], ["search", "xylophone"]],
+    "timeline": [["timeline", "upload-0001"], ["timeline", "hostile-0001", "--last", "2"]],
+    "diff": [["diff", "upload-0001", "hostile-0001"], ["diff", "upload-0001#9", "upload-0001"]],
+    "run": [["run", "hello"], ["run", "hello", "--session", "upload-0001"], ["run", "hello", "--no-session"]],
+    "resume": [["resume", "upload-0001"], ["resume", "waiting-0001"], ["resume", "upload-0001", "--fork"]],
+    "fork": [["fork", "upload-0001"], ["fork", "upload-0001", "--turn", "1"]],
+    "rewind": [["rewind", "upload-0001", "--to", "2", "--dry-run"], ["rewind", "upload-0001", "--to", "1"]],
+    "verify": [["verify", "upload-0001"], ["verify", "--all"]],
+    "index": [["index"], ["index", "rebuild", "upload-0001"]],
+    "db": [["db", "path"], ["db", "check"], ["db", "backup", "copy-of-the-store", "--force"]],
     "import": [["import"], ["import", "--dry-run"], ["import"]],
+    "title": [["title", "upload-0001"], ["title", "upload-0001", "Timeouts"]],
+    "tag": [["tag", "upload-0001", "imported-0001", "--add", "ci"]],
+    "pin": [["pin", "upload-0001"], ["pin", "upload-0001", "--off"]],
+    "archive": [["archive", "upload-0001"], ["archive", "upload-0001", "--undo"]],
+    "rm": [["rm", "upload-0001", "-n"], ["rm", "upload-0001"], ["rm", "broken-0001"], ["rm", "--empty-trash", "-y"]],
+    "restore": [["restore"]],
+    "stats": [["stats"], *(["stats", "--by", by] for by in ("model", "agent", "day", "tool"))],
+    "config": [["config"], ["config", "set", "model", "m"], ["config", "get", "model"], ["config", "path"]],
+    "completion": [["completion", "bash"]],
+    "export": [["export", "upload-0001", "-o", "upload.jsonl"], ["export", "--all", "--redact", "-o", "all.md"]],
 }
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_what_is_printed_is_what_the_schema_says(
-    cli: CommandLine, sessions: Sessions, upload: str, hostile: str, claude_home: Path, store_url: str, name: str
+    cli: CommandLine,
+    sessions: Sessions,
+    upload: str,
+    hostile: str,
+    claude_home: Path,
+    store_url: str,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     sessions.ingest("imported-0001", [], at=1_785_585_600.0, started={"origin": "claude-code"})
+    with sessions.create("waiting-0001") as waiting:
+        body = {"interrupt": "int-1", "reason": "confirmation", "question": "Delete it?", "choices": ["yes", 7]}
+        waiting.append("interrupt_requested", body, agent="coordinator")
     (Path(store_url.removeprefix("bundles:")) / "broken-0001.playhead").write_bytes(b"this is no database" * 100)
     schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
     found = {

@@ -1,0 +1,140 @@
+"""The `stats` command: what was done in the sessions of a store, and what it took."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+import typer
+
+from playhead.cli.command import Command, Here, JsonOption
+from playhead.cli.documents import document
+from playhead.cli.table import Cell, Column
+from playhead.features.statistics import By, Count, Statistics, statistics
+
+DAYS_MAX = 100_000
+DAY_S = 86_400
+
+
+def run(
+    here: Here,
+    days: Annotated[
+        int | None,
+        typer.Option("--days", metavar="N", min=1, max=DAYS_MAX, help="Only what happened in the last N days"),
+    ] = None,
+    by: Annotated[By | None, typer.Option("--by", help="A row for every model, agent, day or tool")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Count, and print the counts."""
+    since = here.now() - days * DAY_S if days is not None else None
+    with here.open_existing() as sessions:
+        try:
+            found = statistics(
+                sessions.store,
+                by=by,
+                since=since,
+                day_of=_local_day,
+                on_progress=lambda done, count: here.terminal.progress(f"Counting: {done} of {count} sessions"),
+            )
+        finally:
+            here.terminal.end_progress()
+    if json:
+        here.terminal.json({"by": by, "since": since, **_document(found)})
+    elif by is not None:
+        has_cost = any(count.cost_usd is not None for count in found.groups.values())
+        columns = _columns(by, has_cost=has_cost)
+        rows = (_row(name, count, by) for name, count in found.groups.items())
+        here.terminal.table(columns, ([cells[column.title] for column in columns] for cells in rows))
+    else:
+        here.terminal.table((Column("COUNT"), Column("", is_right=True)), _lines(found))
+    if found.unreadable_count:
+        count = found.unreadable_count
+        which = "1 session cannot be read and counts" if count == 1 else f"{count} sessions cannot be read and count"
+        here.terminal.note(f"{which} nowhere; see `playhead list`.")
+
+
+COMMAND = Command(
+    run,
+    about=(
+        "Everything that was done counts once, rewound turns too; what a fork copied from its parent counts with the "
+        "parent. Prompts are what people wrote; replies and tool calls are those of all agents. Tokens are what the "
+        "messages state (a reply in pieces once), and a cost is shown only where the log itself states one, in US "
+        "dollars. A turn counts in each row that something of it falls into, so rows may add up to more than all."
+    ),
+    examples=(
+        "playhead stats",
+        "playhead stats --days 30 --by model",
+        "playhead stats --by tool",
+        "playhead stats --by day --json | jq -r '.groups[].name'",
+    ),
+)
+
+# Heading to field. A tool is called and fails; nobody can tell how many tokens it took.
+_ALL = {
+    "SESSIONS": "session_count",
+    "TURNS": "turn_count",
+    "PROMPTS": "prompt_count",
+    "REPLIES": "reply_count",
+    "CALLS": "tool_call_count",
+    "FAILED": "tool_error_count",
+    "IN": "input_tokens",
+    "OUT": "output_tokens",
+    "CACHE IN": "cache_read_tokens",
+    "CACHE OUT": "cache_write_tokens",
+}
+_OF_TOOLS = ("SESSIONS", "TURNS", "CALLS", "FAILED")
+_NAMES = {
+    "session_count": "sessions",
+    "turn_count": "turns",
+    "prompt_count": "prompts",
+    "reply_count": "replies",
+    "tool_call_count": "tool calls",
+    "tool_error_count": "failed tool calls",
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "cache_read_tokens": "tokens read from a cache",
+    "cache_write_tokens": "tokens written to a cache",
+}
+
+
+def _document(found: Statistics) -> dict[str, Any]:
+    groups = [{"name": name, **document(count)} for name, count in found.groups.items()]
+    return {
+        "total": document(found.total),
+        "groups": groups,
+        "unreadable_count": found.unreadable_count,
+        "size_bytes": found.size_bytes,
+    }
+
+
+def _lines(found: Statistics) -> list[list[Cell | str]]:
+    lines: list[list[Cell | str]] = [[name, _number(getattr(found.total, field))] for field, name in _NAMES.items()]
+    if found.total.cost_usd is not None:
+        lines.append(["cost in US dollars", _cost(found.total)])
+    return [*lines, ["bytes on disk", _number(found.size_bytes)]]
+
+
+def _columns(by: By, *, has_cost: bool) -> list[Column]:
+    titles = [*(_OF_TOOLS if by == "tool" else _ALL), *(["USD"] if has_cost else [])]
+    return [Column(by.upper(), is_flexible=True, style="cyan"), *(Column(title, is_right=True) for title in titles)]
+
+
+def _row(name: str, count: Count, by: By) -> dict[str, Cell | str]:
+    numbers = {title: _number(getattr(count, field)) for title, field in _ALL.items()}
+    return {by.upper(): Cell(name or "none", name), **numbers, "USD": _cost(count)}
+
+
+def _number(value: int) -> Cell:
+    return Cell(f"{value:,}", str(value))
+
+
+def _cost(count: Count) -> Cell:
+    return Cell("", "") if count.cost_usd is None else Cell(f"{count.cost_usd:,.2f}", f"{count.cost_usd:.6f}")
+
+
+def _local_day(at: float) -> str:
+    """Return the day on this machine's clock; "" where no calendar reaches."""
+    try:
+        return datetime.fromtimestamp(at).strftime("%Y-%m-%d")
+    except (ValueError, OverflowError, OSError):
+        return ""
