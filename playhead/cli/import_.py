@@ -1,59 +1,98 @@
-"""The `import` command: sessions that another program left on this machine, brought in and kept in step."""
+"""The `import` command: sessions that other programs left on this machine, brought in and kept in step."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from playhead.cli.command import Command, Here, JsonOption
-from playhead.cli.documents import document
 from playhead.cli.failures import Failure
+from playhead.cli.import_report import (
+    Report,
+    of_exported,
+    of_imported,
+    print_change,
+    print_failures,
+    print_report,
+    print_surprises,
+    sized,
+)
 from playhead.cli.table import Column
 from playhead.cli.terminal import Terminal
-from playhead.errors import ImportFailed, SessionBusy
-from playhead.formats import claude_code
-from playhead.formats.claude_code import Source
-from playhead.formats.imported import ImportedSession, SourcePosition
-from playhead.formats.importing import Imported, Purged, import_source
+from playhead.errors import ImportFailed, InvalidEvent, SessionBusy
+from playhead.formats.importing import Purged, import_source
+from playhead.formats.jsonl import OnConflict, import_jsonl
+from playhead.formats.registry import FORMATS, Found, look, places
+from playhead.formats.watching import Watch
 from playhead.session import Sessions
 
 INTEGRITY_PROBLEM = 6
 INTERRUPTED = 130
+
+INTERVAL_S_MIN = 0.1
+ANSWERS_MAX = 3
+"""So often a person is asked which programs are meant, before it counts as none."""
+
+FormatName = Literal["auto", "claude-code", "codex", "aider", "chatgpt", "jsonl"]
 
 
 def run(
     here: Here,
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="PATH", help="Files or folders; without one, Claude Code's own folder", show_default=False
-        ),
+        typer.Argument(metavar="PATH", help="Files or folders; without one, what is on this machine"),
     ] = None,
-    format: Annotated[Literal["auto", "claude-code"], typer.Option("--format", help="What wrote them")] = "auto",
+    format: Annotated[FormatName, typer.Option("--format", help="What wrote them")] = "auto",
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep in step until Ctrl-C")] = False,
+    interval: Annotated[
+        float, typer.Option("--interval", metavar="SECONDS", min=INTERVAL_S_MIN, help="How often --watch looks")
+    ] = 1.0,
+    on_conflict: Annotated[
+        OnConflict, typer.Option("--on-conflict", help="What becomes of an exported session whose id is taken here")
+    ] = "skip",
+    salvage: Annotated[bool, typer.Option("--salvage", help="Bring in what is whole of a damaged export, too")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Read and count everything; write nothing")] = False,
     again: Annotated[bool, typer.Option("--again", help="Bring back sessions that were deleted here, too")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="End with 6 where anything could not be read")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Import all that is found, without asking")] = False,
     json: JsonOption = False,
 ) -> int:
     """Import what is new since the last time, and report what could not be read."""
-    sources = list(_sources(here, paths or ()))
-    report = _Report(is_dry_run=dry_run)
-    with here.open() as sessions:
-        try:
-            for number, source in enumerate(sources, start=1):
-                here.terminal.progress(f"Reading {number} of {len(sources)}: {source.path}")
-                _import(sessions, source, report, at=here.now(), again=again)
-        except KeyboardInterrupt:
-            report.is_interrupted = True
-    here.terminal.end_progress()
-    if json:
-        here.terminal.json(report.document())
+    if watch and dry_run:
+        raise Failure("--watch imports; it cannot be a --dry-run", code=2)
+    roots = _roots(here, paths or (), None if format == "auto" else format)
+    # Looked at before anything is read, so that what is written meanwhile is a change.
+    changes = Watch([root.path for root in roots]) if watch else None
+    report = Report(is_dry_run=dry_run)
+    found = _found(roots, report)
+    if not paths:
+        if not (watch or any(root.path.exists() for root in roots)):
+            looked = ", ".join(str(root.path) for root in roots)
+            raise Failure(f"there are no sessions in {looked}; name the files or folders to import", code=1)
+        wanted = _wanted(here.terminal, roots, found, is_asking=not (yes or json or dry_run))
+        if found and not wanted:
+            here.terminal.note("Nothing was imported.")
+            return 0
+        found = [source for source in found if source.format in wanted]
+        roots = [root for root in roots if root.format in wanted or not root.path.exists()]
+    job = _Job(here, report, on_conflict, salvage=salvage, again=again)
+    job.run(found)
+    if not json:
+        print_report(here.terminal, report)
+    elif watch:
+        here.terminal.json_line(report.document())
     else:
-        _print(here.terminal, report)
+        here.terminal.json(report.document())
+    if changes is not None and not report.is_interrupted:
+        _keep_in_step(job, _Followed(roots, changes, found), interval_s=interval, json=json)
+        return INTERRUPTED
     if report.is_interrupted:
         here.terminal.note("Interrupted. What was imported stays; run it again to go on from there.")
         return INTERRUPTED
@@ -65,145 +104,238 @@ def run(
 COMMAND = Command(
     run,
     about=(
-        "Reads the sessions of Claude Code, in CLAUDE_CONFIG_DIR or else ~/.claude, or the files and folders that are "
-        "named. Sources are only read. A second import adds what was written since, and nothing twice. Lines that make "
-        "no sense are reported with their place, and everything around them is kept. A session that was deleted here "
-        "does not come back unasked."
+        "Reads the sessions of Claude Code, Codex and aider, ChatGPT's data export (the zip, or what is in it), and "
+        "what `playhead export` wrote. Which of them a file is shows by what is in it. Without a path it looks where "
+        "these programs keep their sessions (for aider in the current folder and its git root), and asks a person at a "
+        "terminal which to import.\n\n"
+        "Sources are only read. A second import adds what was written since, and nothing twice; --watch goes on doing "
+        "that until Ctrl-C. Lines that make no sense are reported with their place, and everything around them is "
+        "kept. Sessions in which nobody said anything are passed over. A session that was deleted here does not come "
+        "back unasked."
     ),
     examples=(
         "playhead import",
         "playhead import --dry-run",
+        "playhead import --format claude-code --yes",
         "playhead import ~/backup/.claude --json | jq .added_count",
     ),
     exits=(6, 130),
 )
 
 
-@dataclass(slots=True)
-class _Report:
-    """Everything that an import has to say. unchanged_count: sources with nothing new in them. purged: ids of sessions
-    that were deleted here and were left alone."""
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """A place to look in. format: the only one that is looked for, None for any. is_named: it was named, so it has to
+    be there."""
 
-    is_dry_run: bool
-    is_interrupted: bool = False
-    outcomes: list[Imported] = field(default_factory=list)
-    unchanged_count: int = 0
-    purged: list[str] = field(default_factory=list)
-    failures: list[dict[str, str]] = field(default_factory=list)
-
-    @property
-    def added_count(self) -> int:
-        return sum(outcome.added_count for outcome in self.outcomes)
-
-    @property
-    def new_session_count(self) -> int:
-        return sum(outcome.is_new for outcome in self.outcomes)
-
-    @property
-    def skipped_count(self) -> int:
-        return sum(outcome.session.counts.skipped for outcome in self.outcomes)
-
-    def document(self) -> dict[str, Any]:
-        return {
-            "is_dry_run": self.is_dry_run,
-            "is_interrupted": self.is_interrupted,
-            "added_count": self.added_count,
-            "new_session_count": self.new_session_count,
-            "unchanged_count": self.unchanged_count,
-            "skipped_count": self.skipped_count,
-            "sessions": [_outcome_document(outcome) for outcome in self.outcomes],
-            "purged": self.purged,
-            "failures": self.failures,
-        }
+    path: Path
+    format: str | None
+    is_named: bool
 
 
-def _sources(here: Here, paths: Sequence[Path]) -> Iterator[Source]:
-    """Yield the sessions to read: under the named places, or where Claude Code keeps its own."""
+def _roots(here: Here, paths: Sequence[Path], format: str | None) -> list[_Root]:
+    """Return the named places, or those where programs keep their sessions."""
     if paths:
-        for path in paths:
-            yield from claude_code.discover(path.expanduser())
-        return
-    root = claude_code.default_root(here.environment, Path.home())
-    if not root.is_dir():
-        raise Failure(f"Claude Code has left no sessions in {root}; name the files or folders to import", code=1)
-    yield from claude_code.discover(root)
+        return [_Root(path.expanduser(), format, is_named=True) for path in paths]
+    known = places(here.environment, Path.home(), Path(here.folder))
+    roots = [
+        _Root(path, name, is_named=False) for name, found in known.items() for path in found if format in (None, name)
+    ]
+    if not roots:
+        raise Failure(f"nothing of the format {format} is found by itself; name the files", code=2)
+    return roots
 
 
-def _import(sessions: Sessions, source: Source, report: _Report, *, at: float, again: bool) -> None:
-    """Bring in what one source has beyond the last import. One that cannot be read now does not stop the others."""
-
-    def read(known: dict[str, SourcePosition]) -> ImportedSession | None:
-        return claude_code.read(source, known)
-
-    try:
-        found = import_source(sessions, source.path, read, at=at, dry_run=report.is_dry_run, again=again)
-    except (ImportFailed, SessionBusy) as error:
-        report.failures.append({"source": str(source.path), "error": str(error)})
-        return
-    if found is None:
-        report.unchanged_count += 1
-    elif isinstance(found, Purged):
-        report.purged.append(found.id)
-    else:
-        report.outcomes.append(found)
+def _found(roots: Iterable[_Root], report: Report) -> list[Found]:
+    """Return the sessions at all places; what cannot be looked at goes into the report."""
+    found: dict[tuple[str, str], Found] = {}
+    for root in roots:
+        if root.is_named or root.path.exists():
+            sessions, unread = look(root.path, root.format)
+            found |= {(one.format, one.position_name): one for one in sessions}
+            for place in unread:
+                report.failed(place.path, place.error)
+    return list(found.values())
 
 
-def _outcome_document(outcome: Imported) -> dict[str, Any]:
-    return {
-        "id": outcome.session.id,
-        "title": outcome.session.title,
-        "is_new": outcome.is_new,
-        "added_count": outcome.added_count,
-        "known_count": outcome.known_count,
-        "counts": document(outcome.session.counts),
-        "skipped": [document(skipped) for skipped in outcome.session.skipped],
-        "warnings": outcome.session.warnings,
-    }
+def _wanted(terminal: Terminal, roots: Sequence[_Root], found: Sequence[Found], *, is_asking: bool) -> set[str]:
+    """Return the formats to import: all that were found, or those that a person picks."""
+    groups: dict[str, list[Found]] = {}
+    for one in found:
+        groups.setdefault(one.format, []).append(one)
+    if not is_asking or not terminal.can_ask or not groups:
+        for name, group in groups.items():
+            sessions = f"{len(group)} session{'' if len(group) == 1 else 's'}"
+            terminal.note(f"Found {sessions} of {FORMATS[name].title}, {sized(_size_bytes(group))}.")
+        return set(groups)
+    where = {root.format: str(root.path) for root in reversed(roots) if root.path.exists()}
+    rows = [
+        [str(number), FORMATS[name].title, str(len(group)), sized(_size_bytes(group)), where[name]]
+        for number, (name, group) in enumerate(groups.items(), start=1)
+    ]
+    terminal.table(_PROGRAM_COLUMNS, rows)
+    return _picked(terminal, list(groups))
 
 
-def _print(terminal: Terminal, report: _Report) -> None:
-    changed = [outcome for outcome in report.outcomes if outcome.added_count or outcome.is_new]
-    terminal.table(
-        _COLUMNS,
-        (
-            [
-                outcome.session.id,
-                outcome.session.title or "",
-                str(outcome.added_count),
-                str(outcome.session.counts.skipped),
-            ]
-            for outcome in changed
-        ),
-    )
-    for outcome in report.outcomes:
-        for skipped in outcome.session.skipped:
-            place = f"{skipped.source} line {skipped.line}, byte {skipped.offset}, {skipped.length} bytes"
-            terminal.note(f"Left out: {place}: {skipped.reason}")
-        for warning in outcome.session.warnings:
-            terminal.note(f"{outcome.session.id} has a surprise: {warning}")
-    for id in report.purged:
-        terminal.note(f"{id} was deleted here and stays so; --again brings it back.")
-    for failure in report.failures:
-        terminal.error(f"{failure['source']}: {failure['error']}")
-    terminal.note(_sentence(report))
-
-
-_COLUMNS = (
-    Column("ID", style="cyan"),
-    Column("TITLE", is_flexible=True),
-    Column("ADDED", is_right=True),
-    Column("LEFT OUT", is_right=True),
+_PROGRAM_COLUMNS = (
+    Column("", is_right=True),
+    Column("PROGRAM", style="cyan"),
+    Column("SESSIONS", is_right=True),
+    Column("SIZE", is_right=True),
+    Column("WHERE", is_flexible=True),
 )
 
 
-def _sentence(report: _Report) -> str:
-    source_count = len(report.outcomes) + report.unchanged_count + len(report.purged) + len(report.failures)
-    if source_count == 0:
-        return "There are no sessions here to import."
-    if not report.added_count and not report.new_session_count:
-        return f"Nothing new in {source_count} sessions."
-    verb = "Would add" if report.is_dry_run else "Added"
-    new = f"{report.new_session_count} of them new"
-    left_out = f" {report.skipped_count} stretches were left out." if report.skipped_count else ""
-    changed = sum(1 for outcome in report.outcomes if outcome.added_count or outcome.is_new)
-    return f"{verb} {report.added_count} events to {changed} sessions, {new}.{left_out}"
+def _picked(terminal: Terminal, names: Sequence[str]) -> set[str]:
+    for _ in range(ANSWERS_MAX):
+        terminal.start("Import which? Enter for all, numbers such as 1,3, or n for none: ")
+        line = sys.stdin.readline()
+        if not line:
+            terminal.line()
+            return set()
+        answer = line.strip().lower()
+        if answer in ("", "a", "all", "y", "yes"):
+            return set(names)
+        if answer in ("n", "no", "none"):
+            return set()
+        numbers = answer.replace(",", " ").split()
+        if all(number.isascii() and number.isdigit() and 1 <= int(number) <= len(names) for number in numbers):
+            return {names[int(number) - 1] for number in numbers}
+        terminal.note(f"That is none of 1 to {len(names)}.")
+    return set()
+
+
+@dataclass(slots=True)
+class _Job:
+    """Brings sources in, and writes down what came of each."""
+
+    here: Here
+    report: Report
+    on_conflict: OnConflict
+    salvage: bool
+    again: bool
+
+    def run(self, found: Sequence[Found]) -> None:
+        """Bring in the sources one after the other. Ctrl-C ends it between two appends."""
+        self.report.count_sources(found)
+        try:
+            with self.here.open() as sessions:
+                for number, source in enumerate(found, start=1):
+                    self.here.terminal.progress(f"Reading {number} of {len(found)}: {source.path}")
+                    self._bring_in(sessions, source)
+        except KeyboardInterrupt:
+            self.report.is_interrupted = True
+        self.here.terminal.end_progress()
+
+    def _bring_in(self, sessions: Sessions, source: Found) -> None:
+        """Bring in what one source has beyond the last import. One that cannot be had now does not stop the others."""
+        try:
+            if source.read is None:
+                self._bring_in_export(sessions, source)
+                return
+            imported = import_source(
+                sessions,
+                source.path,
+                source.read,
+                at=self.here.now(),
+                name=source.position_name,
+                dry_run=self.report.is_dry_run,
+                again=self.again,
+            )
+        except (ImportFailed, InvalidEvent, SessionBusy) as error:
+            self.report.failed(source.path, error)
+            return
+        if imported is None:
+            self.report.unchanged_count += 1
+        elif isinstance(imported, Purged):
+            self.report.purged.append(imported.id)
+        else:
+            self.report.outcomes.append(of_imported(source, imported))
+
+    def _bring_in_export(self, sessions: Sessions, source: Found) -> None:
+        is_dry_run = self.report.is_dry_run
+        imported = import_jsonl(
+            sessions, source.path, on_conflict=self.on_conflict, salvage=self.salvage, dry_run=is_dry_run
+        )
+        for one in imported:
+            if one.outcome == "same":
+                self.report.unchanged_count += 1
+            elif one.outcome == "skipped":
+                self.report.taken.append(str(one.key))
+            else:
+                self.report.outcomes.append(of_exported(source, one))
+
+
+# Keeping in step.
+
+
+class _Followed:
+    """The sources that `--watch` follows: which of them a changed file belongs to."""
+
+    def __init__(self, roots: Sequence[_Root], changes: Watch, found: Iterable[Found]) -> None:
+        self._roots = roots
+        self._changes = changes
+        self._known: dict[Path, Found] = {}
+        self._know(found)
+
+    def changed(self, report: Report) -> list[Found]:
+        """Return the sources that changed since the last look, and new ones."""
+        # Resolved, since a format may name a file by another way than the folder that it was found in.
+        files = {file.resolve() for file in self._changes.changed()}
+        if not files:
+            return []
+        if files <= self._known.keys():
+            # Nothing new: only these are looked at, however many there are.
+            roots = {(self._known[file].path, self._known[file].format) for file in files}
+            found = _found([_Root(path, format, is_named=True) for path, format in roots], report)
+        else:
+            found = _found([root for root in self._roots if root.path.exists()], report)
+            self._know(found)
+        return [source for source in found if any(file.resolve() in files for file in source.files)]
+
+    def _know(self, found: Iterable[Found]) -> None:
+        self._known |= {file.resolve(): source for source in found for file in source.files}
+
+
+def _keep_in_step(job: _Job, followed: _Followed, *, interval_s: float, json: bool) -> None:
+    """Import what changes until Ctrl-C. What fails is tried again at every look, and said once."""
+    terminal = job.here.terminal
+    terminal.flush()
+    terminal.note("Watching for more; Ctrl-C ends it.")
+    said = {failure["source"]: failure["error"] for failure in job.report.failures}
+    failed: list[Found] = []
+    try:
+        while not job.report.is_interrupted:
+            time.sleep(interval_s)
+            job.report = Report()
+            sources = {source.position_name: source for source in (*failed, *followed.changed(job.report))}
+            if not sources:
+                continue
+            job.run(list(sources.values()))
+            places = {failure["source"] for failure in job.report.failures}
+            failed = [source for source in sources.values() if str(source.path) in places]
+            _print_round(terminal, job.report, said, json=json)
+            said = {failure["source"]: failure["error"] for failure in job.report.failures}
+    except KeyboardInterrupt:
+        pass
+    terminal.note("Stopped watching. What was imported stays.")
+
+
+def _print_round(terminal: Terminal, report: Report, said: dict[str, str], *, json: bool) -> None:
+    new_failures = [one for one in report.failures if said.get(one["source"]) != one["error"]]
+    if json:
+        if report.changed or new_failures:
+            terminal.json_line(report.document())
+        return
+    for outcome in report.changed:
+        print_change(terminal, outcome)
+    print_failures(terminal, new_failures)
+    print_surprises(terminal, report)
+
+
+def _size_bytes(found: Iterable[Found]) -> int:
+    size = 0
+    for file in {file for one in found for file in one.files}:
+        with suppress(OSError):
+            size += file.stat().st_size
+    return size
