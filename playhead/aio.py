@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -26,14 +26,15 @@ from playhead.features.listing import Listed, Page
 from playhead.features.live import Clock, Entropy
 from playhead.features.reading import DEFAULT_AGENT, View
 from playhead.features.resume import Output, Resumed
-from playhead.features.triggers import Trigger, TriggerTypes
+from playhead.features.trash import Trashed
+from playhead.features.triggers import Firing, InForce, Trigger, TriggerTypes
 from playhead.features.verify import Verified
 from playhead.model.event import Draft, Event
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey
-from playhead.model.path import Branch
+from playhead.model.path import Branch, Ranges
 from playhead.search.find import Found
 from playhead.session import Session, Sessions
-from playhead.stores.base import EVENTS_PAGE_MAX, Durability
+from playhead.stores.base import EVENTS_PAGE_MAX, Durability, Record, Tip
 from playhead.stores.open import open_store
 from playhead.turn import Job, Parts, Speaker, SubAgent, ToolCall, Turn
 from playhead.views.conversation import Message
@@ -241,11 +242,49 @@ class AsyncSessions:
             self._sessions.ingest, id, events, at=at, started=started, title=title, labels=labels, app=app, user=user
         )
 
+    async def put_records(
+        self,
+        id: str,
+        records: Iterable[Record],
+        *,
+        expected_seq: int,
+        artifacts: Iterable[bytes] = (),
+        app: str = DEFAULT_APP,
+        user: str = DEFAULT_USER,
+    ) -> Tip:
+        return await self._worker.run(
+            self._sessions.put_records,
+            id,
+            records,
+            expected_seq=expected_seq,
+            artifacts=artifacts,
+            app=app,
+            user=user,
+        )
+
     async def verify(self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> Verified:
         return await self._worker.run(self._sessions.verify, id, app=app, user=user)
 
     async def delete(self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> None:
         await self._worker.run(self._sessions.delete, id, app=app, user=user)
+
+    async def trash(self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> str:
+        return await self._worker.run(self._sessions.trash, id, app=app, user=user)
+
+    async def trashed(self) -> tuple[Trashed, ...]:
+        return await self._worker.run(self._sessions.trashed)
+
+    async def restore(self, trash_id: str, *, id: str | None = None) -> SessionKey:
+        return await self._worker.run(self._sessions.restore, trash_id, id=id)
+
+    async def purge(self, trash_id: str) -> None:
+        await self._worker.run(self._sessions.purge, trash_id)
+
+    async def empty_trash(self, *, before: float | None = None) -> tuple[Trashed, ...]:
+        return await self._worker.run(self._sessions.empty_trash, before=before)
+
+    async def was_removed(self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> bool:
+        return await self._worker.run(self._sessions.was_removed, id, app=app, user=user)
 
     async def close(self) -> None:
         await self._worker.run(self._sessions.close)
@@ -284,8 +323,14 @@ class AsyncView:
     async def facts(self) -> Facts:
         return await self._worker.run(lambda: self._view.facts)
 
+    async def positions(self) -> Ranges:
+        return await self._worker.run(lambda: self._view.positions)
+
     async def path(self) -> list[Event]:
         return await self._worker.run(self._view.path)
+
+    async def newest_events(self, count: int) -> list[Event]:
+        return await self._worker.run(self._view.newest_events, count)
 
     async def conversation(self, agent: str = DEFAULT_AGENT, *, sealed: bool = True) -> list[Message]:
         return await self._worker.run(self._view.conversation, agent, sealed=sealed)
@@ -356,16 +401,32 @@ class AsyncSession(AsyncView):
         id: str | None = None,
         label: str = "",
     ) -> AsyncTurn:
-        beginning = asyncio.ensure_future(
-            self._worker.run(self._session.turn, prompt, cause=cause, agent=agent, id=id, label=label)
+        begun = self._worker.run(self._session.turn, prompt, cause=cause, agent=agent, id=id, label=label)
+        return AsyncTurn(await _begun(begun, self._worker), self._worker)
+
+    async def fire(
+        self, trigger: str, firing: Firing, *, expected_seq: int, agent: str = DEFAULT_AGENT, label: str = ""
+    ) -> AsyncTurn:
+        begun = self._worker.run(
+            self._session.fire, trigger, firing, expected_seq=expected_seq, agent=agent, label=label
         )
-        try:
-            return AsyncTurn(await _finished(beginning), self._worker)
-        except asyncio.CancelledError:
-            # It may have begun all the same. Nobody would end it, and its lease would be held as long as this process.
-            if not beginning.cancelled() and beginning.exception() is None:
-                await _finished(self._worker.run(beginning.result().end, "cancelled"))
-            raise
+        return AsyncTurn(await _begun(begun, self._worker), self._worker)
+
+    async def begin_job(
+        self,
+        name: str,
+        *,
+        args: Any = None,
+        kind: str = "background",
+        agent: str = DEFAULT_AGENT,
+        id: str | None = None,
+    ) -> Event:
+        return await self._worker.run(self._session.begin_job, name, args=args, kind=kind, agent=agent, id=id)
+
+    async def end_job(
+        self, begun: Event, status: str, *, result: Any = None, error: str | None = None, notice: str | None = None
+    ) -> Event:
+        return await self._worker.run(self._session.end_job, begun, status, result=result, error=error, notice=notice)
 
     async def set_state(
         self, values: Mapping[str, Any], *, scope: str = "session", removed: Sequence[str] = ()
@@ -387,6 +448,12 @@ class AsyncSession(AsyncView):
 
     async def remove_trigger(self, id: str) -> Event:
         return await self._worker.run(self._session.remove_trigger, id)
+
+    async def messages(self, channel: str, *, after: str, limit: int = 100) -> list[Event]:
+        return await self._worker.run(self._session.messages, channel, after=after, limit=limit)
+
+    async def triggers(self) -> InForce:
+        return await self._worker.run(self._session.triggers)
 
     async def rename(self, title: str) -> Event:
         return await self._worker.run(self._session.rename, title)
@@ -607,6 +674,18 @@ class AsyncJob:
 
     async def cancel(self) -> Event:
         return await self._worker.run(self._job.cancel)
+
+
+async def _begun(call: Awaitable[Turn], worker: _Worker) -> Turn:
+    """Wait for a turn to begin. Where the task is cancelled it may have begun all the same, and ends then: nobody else
+    would end it, and its lease would be held as long as this process."""
+    beginning = asyncio.ensure_future(call)
+    try:
+        return await _finished(beginning)
+    except asyncio.CancelledError:
+        if not beginning.cancelled() and beginning.exception() is None:
+            await _finished(worker.run(beginning.result().end, "cancelled"))
+        raise
 
 
 async def _finished(call: Awaitable[T]) -> T:

@@ -5,37 +5,36 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
 from playhead.errors import InvalidName, PlayheadError, SessionBusy, SessionNotFound, StoreReadOnly
-from playhead.features import branch
+from playhead.features import branch, trash
+from playhead.features.channels import messages_after
 from playhead.features.ingest import Ingested, SourceEvent, ingest
+from playhead.features.jobs import begin_job, end_job
 from playhead.features.listing import Listed, Page, list_sessions, newest_key
 from playhead.features.live import Clock, Entropy, Live, all_events, position_at
 from playhead.features.reading import DEFAULT_AGENT, View
 from playhead.features.resume import Output, Resumed, replay, seal
 from playhead.features.shared_state import publish, republish
-from playhead.features.triggers import Trigger, TriggerTypes
+from playhead.features.trash import PURGED as PURGED, Trashed, purged_name as purged_name
+from playhead.features.triggers import Firing, InForce, Trigger, TriggerTypes, firing_drafts, in_force, pass_over
 from playhead.features.verify import Verified, verify
 from playhead.model import path as paths
-from playhead.model.codec import encode_json
 from playhead.model.event import SHARED_SCOPES, Draft, Event
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey, session_key, time_ordered_id
 from playhead.model.path import Branch, Ranges
 from playhead.search.find import Found, Narrow, find
-from playhead.stores.base import EVENTS_PAGE_MAX, Durability, Store
+from playhead.stores.base import EVENTS_PAGE_MAX, Durability, Record, Store, Tip
 from playhead.stores.open import open_store
 from playhead.turn import Parts, Turn, state_body
 from playhead.views.fold import Fold
 from playhead.views.summary import Summary
 from playhead.views.timeline import TimelineRow, timeline
 from playhead.views.transcript import transcript
-
-PURGED = "purged"
-"""Topic of the store's notes that name sessions which were deleted for good; see `purged_name`."""
 
 LAST = ("@last", "last")
 """What `resume` and `get` take for the app's and user's session that was active last, unless one has that very id."""
@@ -231,6 +230,26 @@ class Sessions:
             entropy=self._entropy,
         )
 
+    def put_records(
+        self,
+        id: str,
+        records: Iterable[Record],
+        *,
+        expected_seq: int,
+        artifacts: Iterable[bytes] = (),
+        app: str = DEFAULT_APP,
+        user: str = DEFAULT_USER,
+    ) -> Tip:
+        """Write a log byte for byte as another store had it (`store.records`), and return where it ends then.
+
+        expected_seq: 0 begins the session, else the seq at which its log must end. Every record is proved, hash
+        included, a page at a time, so a long log need not be in memory; all of it is one transaction, and where
+        anything is raised nothing was written. Raises `InvalidEvent` with the seq that does not hold, `SessionExists`,
+        `StaleWriter`, `SessionBusy` and `EventConflict`.
+        """
+        key = session_key(id, app=app, user=user)
+        return self.store.put_records(key, records, expected_seq=expected_seq, artifacts=artifacts)
+
     def verify(self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> Verified:
         """Check a session's chain, parents and snapshots. Reads all of it and writes nothing."""
         return verify(self.store, self._key(id, app, user))
@@ -245,9 +264,51 @@ class Sessions:
         with contextlib.suppress(SessionNotFound):
             if self.store.holder(key) is None:
                 # Noted first: after a kill in between nothing brings back what was to go.
-                now = self._clock()
-                self.store.notes.put(PURGED, purged_name(app, user, id), {"at": now}, id=self._new_id(now), at=now)
+                trash.note_purged(self.store, key, clock=self._clock, entropy=self._entropy)
         self.store.delete(key)
+
+    # The trash.
+
+    def trash(self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> str:
+        """Put a session into the trash, with its artifacts, and return the trash id that brings it back.
+
+        It is in no list and no search then, and its id may be used again at once. Its forks stay as they are. An object
+        that has it open can append no more (`SessionNotFound`). One that cannot be read can go as well, in a directory
+        of bundles. Raises `SessionNotFound`, and `SessionBusy` while somebody alive is in a turn of it.
+
+        The id is matched whole, and `@last` is no id here.
+        """
+        key = session_key(id, app=app, user=user)
+        return trash.trash(self.store, key, clock=self._clock, entropy=self._entropy)
+
+    def trashed(self) -> tuple[Trashed, ...]:
+        """Return all that is in the trash, what was put there last first. No other list counts it."""
+        return trash.trashed(self.store)
+
+    def restore(self, trash_id: str, *, id: str | None = None) -> SessionKey:
+        """Bring a session back as it was, under its own id or another one, and return its key.
+
+        Raises `TrashNotFound`, and `SessionExists` where the id is taken; then it stays in the trash.
+        """
+        return trash.restore(self.store, trash_id, id=id)
+
+    def purge(self, trash_id: str) -> None:
+        """Remove a session of the trash for good. Raises `TrashNotFound`."""
+        trash.purge(self.store, trash_id, clock=self._clock, entropy=self._entropy)
+
+    def empty_trash(self, *, before: float | None = None) -> tuple[Trashed, ...]:
+        """Remove all that is in the trash for good, or what was put there before a time (UTC seconds), and return it.
+
+        One after the other: killed in between, the rest is in the trash yet.
+        """
+        gone = tuple(one for one in self.trashed() if before is None or one.at < before)
+        for one in gone:
+            self.purge(one.trash_id)
+        return gone
+
+    def was_removed(self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> bool:
+        """Return True for a session that somebody deleted, or put into the trash: no import brings it back unasked."""
+        return trash.was_removed(self.store, session_key(id, app=app, user=user))
 
     def close(self) -> None:
         """Close every file. Calling it twice is fine."""
@@ -356,6 +417,53 @@ class Session(View):
         """
         return Turn.begin(self._live, prompt, cause=cause, agent=agent, label=label, id=id)
 
+    def fire(
+        self, trigger: str, firing: Firing, *, expected_seq: int, agent: str = DEFAULT_AGENT, label: str = ""
+    ) -> Turn:
+        """Begin the turn of a trigger that fired. Use it in a `with` block.
+
+        The turn's beginning, `trigger_fired` and what the trigger is from now on are one append, so that a crash leaves
+        all of them or none: an occasion fires once, never twice and never not at all.
+
+        expected_seq: the revision that the firing was found at. Raises `StaleWriter` where the session has moved on
+        from there, and `SessionBusy`; no turn has begun then. `StaleWriter` also comes where a path that was left since
+        has this occasion already: the trigger has moved on without a turn, and one looks again.
+        """
+        live, types = self._live, self._trigger_types
+        pass_over(live, trigger, types, firing, expected_seq=expected_seq)
+
+        def first(turn: str) -> list[Draft]:
+            return firing_drafts(live, trigger, types, firing, agent=agent, turn=turn)
+
+        return Turn.begin(
+            live, None, cause=firing.cause, agent=agent, label=label, first=first, expected_seq=expected_seq
+        )
+
+    def begin_job(
+        self,
+        name: str,
+        *,
+        args: Any = None,
+        kind: str = "background",
+        agent: str = DEFAULT_AGENT,
+        id: str | None = None,
+    ) -> Event:
+        """Record that a job began that may outlive the turn, and return the event, for `end_job`.
+
+        While this object has not ended it, its own next turns leave it running. A crash closes it as interrupted.
+        """
+        job = id or f"job-{self._live.new_id()}"
+        return begin_job(self._live, job, name=name, args=args, kind=kind, agent=agent)
+
+    def end_job(
+        self, begun: Event, status: str, *, result: Any = None, error: str | None = None, notice: str | None = None
+    ) -> Event:
+        """Record how a job ended: `completed`, `failed` or `cancelled`. Durable on return.
+
+        notice: what the agent is told of it, in the same append. Raises `SessionBusy`; nothing was written then.
+        """
+        return end_job(self._live, begun, status, result=result, error=error, notice=notice)
+
     def set_state(self, values: Mapping[str, Any], *, scope: str = "session", removed: Sequence[str] = ()) -> Event:
         """Record state: `session` and `agent:NAME` on the path, `user` and `app` for every session they concern.
 
@@ -403,6 +511,20 @@ class Session(View):
             raise InvalidName(f"session {self.id!r} has no trigger {id!r}")
         kind = self.event(seq).body["type"]
         return self.append("trigger_changed", {"trigger": id, "type": kind, "status": "removed"})
+
+    def messages(self, channel: str, *, after: str, limit: int = 100) -> list[Event]:
+        """Return the first messages of a channel on the path after an event, oldest first, `limit` at most.
+
+        after: the event's id. Where nothing came since, nothing is read. Raises `EventNotFound`.
+        """
+        return messages_after(self._live, channel, after=after, limit=limit)
+
+    def triggers(self) -> InForce:
+        """Return the triggers in force on the path, those that cannot be built again, and at which revision it holds.
+
+        `refresh` first to see what other processes did.
+        """
+        return in_force(self._live, self._trigger_types)
 
     # Facts about the session.
 
@@ -543,8 +665,3 @@ class Session(View):
             sub_agents=runs,
             recovered_text=text,
         )
-
-
-def purged_name(app: str, user: str, id: str) -> str:
-    """Return the name of the note that says a session was deleted: its key as a JSON list, which is unambiguous."""
-    return encode_json([app, user, id])

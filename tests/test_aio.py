@@ -15,6 +15,7 @@ from playhead.aio import AsyncJob, AsyncSpeaker, AsyncSubAgent, AsyncTurn, Async
 from playhead.errors import StoreClosed
 from playhead.features.reading import View
 from playhead.model.event import Draft
+from playhead.model.ids import session_key
 from playhead.session import Session, open as open_sessions
 from playhead.stores.base import Lease
 from playhead.turn import Job, Speaker, SubAgent, Turn
@@ -133,6 +134,25 @@ def test_a_property_of_a_blocking_class_is_awaited_under_its_own_name(blocking: 
 
 
 # Verbs
+
+
+def test_a_session_goes_to_the_trash_and_comes_back(url: str) -> None:
+    seen: list[Any] = []
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        trash_id = await sessions.trash("one")
+        seen.append([one.id for one in await sessions.trashed()])
+        seen.append(await sessions.was_removed("one"))
+        seen.append((await sessions.restore(trash_id, id="two")).id)
+        records = await sessions.run(lambda blocking: blocking.store.records(session_key("two")))
+        seen.append((await sessions.put_records("three", records, expected_seq=0)).seq)
+        await sessions.purge(await sessions.trash("two"))
+        await sessions.trash("three")
+        seen.append([one.id for one in await sessions.empty_trash()])
+
+    play(url, scene)
+
+    assert seen == [["one"], True, "two", 1, ["three"]]
 
 
 def test_the_verbs_do_what_the_blocking_ones_do(url: str) -> None:

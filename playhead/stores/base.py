@@ -81,6 +81,19 @@ class SessionRow(msgspec.Struct, frozen=True):
     size_bytes: int | None = None
 
 
+class TrashedRow(msgspec.Struct, frozen=True):
+    """One session in the trash. trash_id: what it goes by there. key: its key when it was put there; at: when that was
+    (UTC seconds). The rest is as in `SessionRow`."""
+
+    trash_id: str
+    key: SessionKey
+    at: float
+    seq: int
+    summary: str | None = None
+    problem: str | None = None
+    size_bytes: int | None = None
+
+
 class Lease(msgspec.Struct, frozen=True):
     """The right to be the one who is in a turn. fence grows with every new holder and is checked by every append."""
 
@@ -242,6 +255,19 @@ class Store(Protocol):
         `EventConflict`. `[]` is returned for no drafts.
         """
 
+    def put_records(
+        self, key: SessionKey, records: Iterable[Record], *, expected_seq: int, artifacts: Iterable[bytes] = ()
+    ) -> Tip:
+        """Write events byte for byte as another store had them, and return where the log ends then.
+
+        expected_seq: 0 begins the session (`SessionExists` where it is there), else the seq at which the log must end
+        (`StaleWriter`; `SessionBusy` while somebody alive holds the lease). records: in seq order, without a gap. They
+        are taken a page at a time and proved, hash included; one that does not hold raises `InvalidEvent` with its
+        seq, an id that is there already `EventConflict`. Whatever is raised, also by the iterable itself, nothing was
+        written. It is read while the store is held for this writer, so it must not wait for another one.
+        artifacts: bytes to keep beside the log; they are taken once all records have proved right.
+        """
+
     def tip(self, key: SessionKey) -> Tip:
         """Return where the log ends. Raises `SessionNotFound`."""
 
@@ -308,8 +334,29 @@ class Store(Protocol):
         Raises `SessionNotFound`, or `SessionBusy` while somebody alive is in a turn of it.
         """
 
+    def trash(self, key: SessionKey, *, trash_id: str, at: float) -> None:
+        """Put the session into the trash, with its artifacts and streams. Its id is free at once.
+
+        It is in no list and no search then, and whoever has it open can append no more (`SessionNotFound`). Its text
+        index is dropped. One that cannot be read goes as well, where a store keeps it in a file of its own.
+        Raises `SessionNotFound`, `SessionBusy` while somebody alive is in a turn of it, and `InvalidName` for a trash
+        id that is taken or is not 1 to 64 of `a` to `z` and digits.
+        """
+
+    def trashed(self, *, after: str | None = None, limit: int = 100) -> list[TrashedRow]:
+        """Return what is in the trash in order of trash ids, those after `after`."""
+
+    def restore(self, trash_id: str, key: SessionKey) -> None:
+        """Bring a session back under a key: that which it had, or another one.
+
+        Raises `TrashNotFound`, and `SessionExists` where the key is taken; then it stays in the trash.
+        """
+
+    def purge(self, trash_id: str) -> None:
+        """Remove a session of the trash for good, with all that belongs to it. Raises `TrashNotFound`."""
+
     def size_bytes(self) -> int:
-        """Return the bytes that the store takes on disk, 0 for a store in memory."""
+        """Return the bytes that the store takes on disk, its trash included, 0 for a store in memory."""
 
     def close(self) -> None:
         """Close every file. Calling it twice is fine; any other call afterwards raises `StoreClosed`."""

@@ -86,6 +86,22 @@ def _place_renamed(path: Path, content: bytes, *, durable: bool) -> bool:
     return True
 
 
+def rename(source: Path, target: Path, *, durable: bool) -> bool:
+    """Give a file or a folder another name; return False where it is not there, or the name is taken.
+
+    The caller sees to it that nobody else takes the name meanwhile. `durable` makes both survive a loss of power.
+    """
+    with os_errors(source):
+        if not os.path.lexists(source) or os.path.lexists(target):
+            return False
+        make_private_directory(target.parent, durable=durable)
+        os.rename(source, target)
+        if durable:
+            for folder in {source.parent, target.parent}:
+                sync_directory(folder)
+    return True
+
+
 def _write_new(descriptor: int, content: bytes, *, durable: bool) -> None:
     write_all(descriptor, content)
     if durable:

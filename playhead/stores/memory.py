@@ -25,15 +25,17 @@ from playhead.errors import (
     EventConflict,
     EventNotFound,
     InvalidEvent,
+    InvalidName,
     LeaseLost,
     SessionBusy,
     SessionExists,
     SessionNotFound,
     StaleWriter,
     StoreClosed,
+    TrashNotFound,
 )
 from playhead.model import codec, path as paths
-from playhead.model.event import Draft, Event, check_draft, is_fact
+from playhead.model.event import Draft, Event, check_draft, is_fact, redacted_body
 from playhead.model.ids import SessionKey, check_name
 from playhead.model.path import Ranges
 from playhead.model.snapshot import Snapshot, is_usable
@@ -50,8 +52,11 @@ from playhead.stores.base import (
     TextMatch,
     TextRow,
     Tip,
+    TrashedRow,
 )
 from playhead.stores.named_queries import named_queries
+from playhead.stores.names import check_trash_id, trash_key
+from playhead.stores.records import EMPTY_TIP, Continuation
 
 NOTE_NAME_CHARS_MAX = 8_192
 """Longest topic, name or id of a note; a path of a source file is the longest that there is."""
@@ -80,6 +85,7 @@ class MemoryStore:
         self._lock = threading.RLock()
         self._is_open = True
         self._sessions: dict[SessionKey, _Session] = {}
+        self._trash: dict[str, tuple[SessionKey, float, _Session]] = {}
         # One count for all sessions: a fence given out before a session was deleted is worth nothing in a new one.
         self._fences = itertools.count(1)
 
@@ -113,10 +119,28 @@ class MemoryStore:
                 raise StaleWriter(key.id, expected_seq=expected_seq, actual_seq=session.seq)
             return session.take(self._staged(session, sound))
 
+    def put_records(
+        self, key: SessionKey, records: Iterable[Record], *, expected_seq: int, artifacts: Iterable[bytes] = ()
+    ) -> Tip:
+        with self._opened():
+            session = self._to_go_on(key, expected_seq)
+            start = session.tip() if session.records else EMPTY_TIP
+            continuation = Continuation(start, is_on_path=session.is_on_path)
+            taken = [continuation.take(record) for record in records]
+            session.need_new_ids([record.id for record in taken])
+            kept = list(artifacts)
+            if not session.records and not taken:
+                raise InvalidEvent(f"session {key.id!r} must begin with a session_started")
+            if taken:
+                session.take(taken)
+            self._sessions[key] = session
+            for data in kept:
+                self.artifacts.put(key, data)
+            return session.tip()
+
     def tip(self, key: SessionKey) -> Tip:
         with self._session(key) as session:
-            last = session.records[-1]
-            return Tip(seq=last.seq, head=session.head, at=last.at, hash=last.hash)
+            return session.tip()
 
     def events(
         self,
@@ -229,6 +253,40 @@ class MemoryStore:
             self.artifacts.forget(key)
             del self._sessions[key]
 
+    def trash(self, key: SessionKey, *, trash_id: str, at: float) -> None:
+        check_trash_id(trash_id)
+        with self._session(key) as session:
+            if session.lease is not None:
+                raise SessionBusy(key.id, session.lease.holder)
+            if trash_id in self._trash:
+                raise InvalidName(f"the trash holds something by the id {trash_id!r} already")
+            self.text.drop(key)
+            self._move(key, trash_key(trash_id))
+            self._trash[trash_id] = (key, at, self._sessions.pop(key))
+
+    def trashed(self, *, after: str | None = None, limit: int = 100) -> list[TrashedRow]:
+        with self._opened():
+            ids = [trash_id for trash_id in sorted(self._trash) if after is None or trash_id > after]
+            found = [(trash_id, *self._trash[trash_id]) for trash_id in ids[: _bounded(limit, ROWS_PAGE_MAX)]]
+            return [TrashedRow(trash_id, key, at, one.seq, one.summary) for trash_id, key, at, one in found]
+
+    def restore(self, trash_id: str, key: SessionKey) -> None:
+        with self._opened():
+            session = self._need_trashed(trash_id)
+            if key in self._sessions:
+                raise SessionExists(key.id)
+            self._move(trash_key(trash_id), key)
+            session.key = key
+            self._sessions[key] = session
+            del self._trash[trash_id]
+
+    def purge(self, trash_id: str) -> None:
+        with self._opened():
+            self._need_trashed(trash_id)
+            self.streams.forget(trash_key(trash_id))
+            self.artifacts.forget(trash_key(trash_id))
+            del self._trash[trash_id]
+
     def size_bytes(self) -> int:
         with self._opened():
             return 0
@@ -237,6 +295,7 @@ class MemoryStore:
         with self._lock:
             self._is_open = False
             self._sessions.clear()
+            self._trash.clear()
             self.streams.forget()
             self.artifacts.forget()
             self.notes.forget()
@@ -258,6 +317,33 @@ class MemoryStore:
             if session is None:
                 raise SessionNotFound(key.id, store=self.url)
             yield session
+
+    def _move(self, source: SessionKey, target: SessionKey) -> None:
+        """Give what lies beside a session to another key."""
+        self.streams.forget(target)
+        self.artifacts.forget(target)
+        self.streams.move(source, target)
+        self.artifacts.move(source, target)
+
+    def _need_trashed(self, trash_id: str) -> _Session:
+        if trash_id not in self._trash:
+            raise TrashNotFound(trash_id, store=self.url)
+        return self._trash[trash_id][2]
+
+    def _to_go_on(self, key: SessionKey, expected_seq: int) -> _Session:
+        """Return the session whose log ends at `expected_seq` and may be written to; a new one for 0."""
+        session = self._sessions.get(key)
+        if expected_seq == 0:
+            if session is not None:
+                raise SessionExists(key.id)
+            return _Session(key)
+        if session is None:
+            raise SessionNotFound(key.id, store=self.url)
+        if session.lease is not None:
+            raise SessionBusy(key.id, session.lease.holder)
+        if session.seq != expected_seq:
+            raise StaleWriter(key.id, expected_seq=expected_seq, actual_seq=session.seq)
+        return session
 
     def _staged(self, session: _Session, drafts: Sequence[_Sound]) -> list[Record]:
         """Return the records that these drafts become at the end of a log. Nothing is changed, whatever is raised."""
@@ -297,6 +383,17 @@ class _Session:
     @property
     def hash(self) -> bytes:
         return self.records[-1].hash if self.records else codec.FIRST_HASH
+
+    def tip(self) -> Tip:
+        last = self.records[-1]
+        return Tip(seq=last.seq, head=self.head, at=last.at, hash=last.hash)
+
+    def need_new_ids(self, ids: Sequence[str]) -> None:
+        """Raise `EventConflict` for an id that is in the log, or stands here twice."""
+        if len(set(ids)) < len(ids):
+            raise EventConflict(self.key.id, ids, "an id stands twice in one batch")
+        if known := [id for id in ids if id in self.seq_of]:
+            raise EventConflict(self.key.id, known, "other events go by them")
 
     def take(self, records: list[Record]) -> list[Event]:
         """Add records at the end of the log and return them as events."""
@@ -390,6 +487,10 @@ class _Streams:
         """Drop every record of a session, or of all."""
         _forget(self._left, key)
 
+    def move(self, source: SessionKey, target: SessionKey) -> None:
+        if source in self._left:
+            self._left[target] = self._left.pop(source)
+
 
 class _Artifacts:
     def __init__(self, store: MemoryStore) -> None:
@@ -418,6 +519,10 @@ class _Artifacts:
     def forget(self, key: SessionKey | None = None) -> None:
         """Drop the bytes of a session, or of all."""
         _forget(self._kept, key)
+
+    def move(self, source: SessionKey, target: SessionKey) -> None:
+        if source in self._kept:
+            self._kept[target] = self._kept.pop(source)
 
 
 class _Notes:
@@ -546,7 +651,9 @@ def _event(record: Record) -> Event:
         agent=record.agent,
         turn=record.turn,
         scope=record.scope,
-        body=codec.decode_body(record.body or "{}"),
+        body=redacted_body(record.kind, is_fact=record.is_fact)
+        if record.body is None
+        else codec.decode_body(record.body),
     )
 
 

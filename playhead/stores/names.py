@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
+from playhead.errors import InvalidName
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey
 
 STEM_CHARS_MAX = 100
@@ -12,6 +13,26 @@ STEM_CHARS_MAX = 100
 
 _PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_-])?")
 _WINDOWS_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
+
+
+_TRASH_ID = re.compile(r"[a-z0-9]{1,64}")
+
+
+def is_trash_id(text: object) -> bool:
+    """Return True for what may name a session in the trash, and a folder."""
+    return isinstance(text, str) and _TRASH_ID.fullmatch(text) is not None
+
+
+def check_trash_id(text: str) -> str:
+    """Return a trash id unchanged. Raises `InvalidName` where it cannot be one."""
+    if not is_trash_id(text):
+        raise InvalidName(f"a trash id is 1 to 64 of the characters a to z and 0 to 9, not {text!r}")
+    return text
+
+
+def trash_key(trash_id: str) -> SessionKey:
+    """Return the key of a session in the trash. No other session can have it, since no app has an empty name."""
+    return SessionKey("", "", trash_id)
 
 
 def file_stem(key: SessionKey) -> str:

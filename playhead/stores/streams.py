@@ -97,6 +97,13 @@ class FileStreams:
         with self._lock:
             self._remove(key)
 
+    def let_go(self, key: SessionKey) -> None:
+        """Close the file of a session, which is about to get another name. What it holds stays."""
+        with self._lock:
+            record = self._open.pop(key, None)
+            if record is not None:
+                os.close(record.descriptor)
+
     def close(self) -> None:
         """Close the files. Records that were not ended stay, for the next holder to find."""
         with self._lock:

@@ -85,6 +85,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.count = itertools.count(1)
         self.written: dict[SessionKey, list[list[Draft]]] = {}
         self.leases: dict[SessionKey, list[tuple[Lease, Lease]]] = {}
+        self.trashed: dict[str, list[list[Draft]]] = {}
         self.touched: SessionKey = KEYS[0]
 
     def open_store(self, folder: Path) -> Store:
@@ -274,6 +275,45 @@ class StoreMachine(RuleBasedStateMachine):
     def delete(self, key: SessionKey) -> None:
         self.both(key, lambda store: store.delete(key))
 
+    @rule(key=_key)
+    def trash(self, key: SessionKey) -> None:
+        number = next(self.count)
+        trash_id = f"t{number:06}"
+        seq = self.seq(key)
+        self.both(key, lambda store: store.trash(key, trash_id=trash_id, at=FIRST_AT + number))
+        if seq and not self.seq(key):
+            self.trashed[trash_id] = self.written.pop(key, [])
+
+    @rule(key=_any_key, pick=_pick)
+    def restore(self, key: SessionKey, pick: int) -> None:
+        """Under its own key or another one, which may be taken; and sometimes what is in no trash."""
+        trash_id = self.trash_id(pick)
+        self.both(key, lambda store: store.restore(trash_id, key))
+        if trash_id in self.trashed and trash_id not in [row.trash_id for row in self.model.trashed()]:
+            self.written[key] = self.trashed.pop(trash_id)
+
+    @rule(pick=_pick)
+    def purge(self, pick: int) -> None:
+        trash_id = self.trash_id(pick)
+        self.both(None, lambda store: store.purge(trash_id))
+
+    @rule(key=_any_key, source=_any_key, cut=_pick, off=st.sampled_from([0, 0, 0, -1, 1]), data=st.binary(max_size=9))
+    def copy_records(self, key: SessionKey, source: SessionKey, cut: int, off: int, data: bytes) -> None:
+        """Each store copies its own records, in two pieces; the second one is sometimes expected elsewhere."""
+        place = cut % (self.seq(source) + 1)
+
+        def first(store: Store) -> Any:
+            records = all_records(store, source)[:place]
+            return _place(store.put_records(key, records, expected_seq=0, artifacts=[data]))
+
+        def second(store: Store) -> Any:
+            records = all_records(store, source)[place:]
+            return _place(store.put_records(key, records, expected_seq=place + off))
+
+        if self.both(key, first):
+            self.written[key] = list(self.written.get(source, []))
+        self.both(key, second)
+
     @precondition(lambda self: self.can_reopen())
     @rule()
     def reopen(self) -> None:
@@ -354,6 +394,7 @@ class StoreMachine(RuleBasedStateMachine):
     def the_touched_session_is_the_same_in_both(self) -> None:
         key = self.touched
         self.both(None, _rows)
+        self.both(None, _trashed)
         tip = self.both(key, lambda store: _place(store.tip(key)))
         if tip is None:
             return
@@ -398,6 +439,11 @@ class StoreMachine(RuleBasedStateMachine):
         leases = self.leases.get(key, [])
         return leases[-1 if is_current or len(leases) == 1 else -2] if leases else None
 
+    def trash_id(self, pick: int) -> str:
+        """Return the id of something in the trash, now and then one that was there or never was."""
+        known = [*(row.trash_id for row in self.model.trashed()), "t000000"]
+        return known[pick % len(known)]
+
     def seq(self, key: SessionKey) -> int:
         """Return where the log ends, 0 where there is no session."""
         tip = _outcome(lambda store: store.tip(key), self.model)
@@ -426,6 +472,10 @@ def _content(record: Record) -> Record:
 
 def _rows(store: Store, **asked: Any) -> list[Any]:
     return [msgspec.structs.replace(row, size_bytes=None) for row in store.sessions(**asked)]
+
+
+def _trashed(store: Store) -> list[Any]:
+    return [msgspec.structs.replace(row, size_bytes=None) for row in store.trashed()]
 
 
 def _holder(holder: dict[str, Any] | None) -> list[Any] | None:

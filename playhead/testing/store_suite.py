@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from playhead.testing.companion_suite import CompanionSuite
 from playhead.testing.log_suite import LogSuite
+from playhead.testing.records_suite import RecordsSuite
 from playhead.testing.session_suite import SessionSuite
+from playhead.testing.trash_suite import TrashSuite
 
 
-class StoreSuite(LogSuite, SessionSuite, CompanionSuite):
+class StoreSuite(LogSuite, RecordsSuite, SessionSuite, TrashSuite, CompanionSuite):
     """All promises. `StoreHarness` says what a store brings."""

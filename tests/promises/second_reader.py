@@ -77,7 +77,8 @@ def read_file(file: Path) -> list[Document]:
         database.execute("BEGIN")
         is_shared = bool(database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'notes'").fetchall())
         shared_state = notes(file, database if is_shared else None)
-        rows = database.execute("SELECT number, app, user, id, event_version FROM sessions").fetchall()
+        columns = "number, app, user, id, event_version"
+        rows = database.execute(f"SELECT {columns} FROM sessions WHERE NOT (app = '' AND user = '')").fetchall()
         return [
             read_session(database, row, side_files(file, row[1:4], is_shared=is_shared), shared_state) for row in rows
         ]

@@ -353,6 +353,36 @@ def test_the_page_names_every_topic_of_the_store_log(place: Place, rich: Session
     assert named == starts
 
 
+def test_a_second_reader_passes_over_the_trash(place: Place) -> None:
+    with place.open() as sessions:
+        for id in ("s", "t", "u"):
+            sessions.create(id).save_artifact("x", b"x")
+        sessions.restore(sessions.trash("u"))
+        sessions.trash("t")
+    found = second_reading(_path(place))
+
+    assert [one["id"] for one in found["sessions"]] == ["s", "u"]
+    assert [len(one["artifacts"]) for one in found["sessions"]] == [1, 1]
+    assert found["problems"] == {}
+
+
+def test_what_lies_in_the_trash_is_as_the_page_says(place: Place) -> None:
+    with place.open() as sessions:
+        sessions.create("s", title="Gone").save_artifact("x", b"x")
+        trash_id = sessions.trash("s")
+        (row,) = sessions.trashed()
+    file = place.database("s")
+    if place.name == "bundles":
+        file = place.folder / ".trash" / trash_id / "s.playhead"
+    ((app, user, id, holder, indexed_seq),) = _run(file, "SELECT app, user, id, holder, indexed_seq FROM sessions")
+    fields = {field.strip("`") for field, *_ in _table("field")}
+
+    assert (app, user, id, indexed_seq) == ("", "", trash_id, 0)
+    assert json.loads(holder) == {"trashed": ["default", "default", "s", row.at]}
+    assert fields == {"trashed", "files"}
+    assert re.fullmatch(r"[a-z0-9]{1,64}", trash_id)
+
+
 def test_the_header_is_as_the_page_says(place: Place) -> None:
     with place.open() as sessions:
         sessions.create("s").close()

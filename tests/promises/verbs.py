@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import playhead
-from playhead.errors import SessionExists, SessionNotFound
+from playhead.errors import SessionExists, SessionNotFound, StaleWriter
 from playhead.features.live import position_at
+from playhead.features.trash import Trashed
 from playhead.formats.imported import ImportedEvent
 from playhead.model.ids import session_key
 from playhead.session import Sessions
@@ -40,6 +42,13 @@ def prepare(line: Line, *, url: str) -> None:
     with other.turn("Go on here.") as turn:
         turn.say("Gladly.")
     other.close()
+    old = sessions.create("old", title="Old")
+    with old.turn("What was it?") as turn:
+        turn.say("Connection reset.")
+    old.save_artifact("old.png", CHART)
+    sessions.store.streams.begin(old.key, "m1", {"at": IMPORT_AT})
+    old.close()
+    sessions.trash("old")
     cut = sessions.create("cut off")
     turn = cut.turn("Why does test_upload fail?")
     turn.tool_call("run_tests", {"path": "tests/upload"}, id="call-1")
@@ -113,6 +122,44 @@ def _replace(sessions: Sessions) -> None:
         sessions.create("parent", title="Begun again").close()
 
 
+def _trash(sessions: Sessions) -> None:
+    with contextlib.suppress(SessionNotFound):
+        sessions.trash("parent")
+
+
+def _trash_and_create(sessions: Sessions) -> None:
+    """Trash a session and begin another under its id."""
+    with contextlib.suppress(SessionNotFound):
+        if sessions.get("parent").title == "Flaky test":
+            sessions.trash("parent")
+    with contextlib.suppress(SessionExists):
+        sessions.create("parent", title="Begun again").close()
+
+
+def _restore(sessions: Sessions) -> None:
+    for one in sessions.trashed():
+        if one.id == "old":
+            sessions.restore(one.trash_id)
+
+
+def _restore_as_another(sessions: Sessions) -> None:
+    for one in sessions.trashed():
+        if one.id == "old":
+            sessions.restore(one.trash_id, id="new")
+
+
+def _put_records(sessions: Sessions) -> None:
+    """Copy a log in two pieces, with its artifacts."""
+    store, source, target = sessions.store, session_key("parent"), session_key("copy")
+    records = store.records(source)
+    artifacts = [store.artifacts.get(source, hash) for hash in store.artifacts.hashes(source)]
+    with contextlib.suppress(SessionExists):
+        sessions.put_records("copy", records[:9], expected_seq=0, artifacts=artifacts[:1])
+    with contextlib.suppress(StaleWriter):
+        sessions.put_records("copy", records[9:], expected_seq=9, artifacts=artifacts[1:])
+    assert store.tip(target).seq == len(records)
+
+
 VERBS: Mapping[str, Callable[[Sessions], object]] = {
     "create": _create,
     "fork": _fork,
@@ -124,6 +171,12 @@ VERBS: Mapping[str, Callable[[Sessions], object]] = {
     "rename": _rename,
     "delete": _delete,
     "delete and create": _replace,
+    "trash": _trash,
+    "trash and create": _trash_and_create,
+    "restore": _restore,
+    "restore as another": _restore_as_another,
+    "purge": lambda sessions: sessions.empty_trash(),
+    "put records": _put_records,
 }
 """Each of them can be done again after a kill, and the store is then as if it had been done once, undisturbed."""
 
@@ -134,16 +187,25 @@ def outcome(url: str, folder: Path) -> dict[str, Any]:
         rows = sessions.list(sort="title", limit=1_000).items
         found: dict[str, Any] = {row.id: row.problem or _seen(sessions, row.id) for row in rows}
         hits = sessions.search("connection OR deploy OR report", k=1_000)
+        trash = sessions.trashed()
+        found["trash"] = [(one.id, one.title, one.event_count, one.problem) for one in trash]
         found["hits"] = (sorted((hit.session, hit.snippet.text) for hit in hits.hits), hits.problems)
     # Lock files are empty and mean nothing while nobody holds their lock; the others are SQLite's own.
     ignored = (".lock", ".making", "-wal", "-shm")
     found["files"] = sorted(
-        os.path.relpath(os.path.join(parent, name), folder)
+        _without_trash_ids(os.path.relpath(os.path.join(parent, name), folder), trash)
         for parent, _, names in os.walk(folder)
         for name in names
         if not name.endswith(ignored) and not parent.endswith(".locks")
     )
     return found
+
+
+def _without_trash_ids(path: str, trash: Sequence[Trashed]) -> str:
+    """Return a path with the numbers of the trashings in place of their ids, which are never the same."""
+    for number, one in enumerate(trash):
+        path = re.sub(f"{one.trash_id}(~[0-9a-f]{{20}})?", f"trashed-{number}", path)
+    return path
 
 
 def _seen(sessions: Sessions, id: str) -> dict[str, Any]:

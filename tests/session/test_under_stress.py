@@ -156,7 +156,7 @@ def test_a_fork_keeps_the_labels_and_the_title_that_hold(sessions: Sessions) -> 
 
 def test_equal_event_ids_of_unrelated_sessions_hide_nothing(sessions: Sessions) -> None:
     for id in ("a", "b"):
-        sessions.create(id).append(
+        sessions.create(id, title="Airships").append(
             "message", {"role": "user", "parts": [{"type": "text", "content": "zeppelin"}]}, id="m1", agent="user"
         )
     fork = sessions.get("a").fork(id="fork").fork(id="fork of the fork")

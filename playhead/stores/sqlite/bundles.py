@@ -8,20 +8,23 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from playhead.errors import (
+    InvalidName,
     NotAStore,
     PlayheadError,
+    SessionBusy,
     SessionExists,
     SessionNotFound,
     StoreClosed,
     StoreDamaged,
     StoreUnavailable,
+    TrashNotFound,
 )
 from playhead.model.event import Draft, Event
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey
@@ -39,17 +42,25 @@ from playhead.stores.base import (
     TextMatch,
     TextRow,
     Tip,
+    TrashedRow,
 )
-from playhead.stores.files import disk_bytes, make_private_directory, os_errors, place_file
-from playhead.stores.names import file_stem
-from playhead.stores.oslock import making, need_own_process
-from playhead.stores.sqlite.connect import Database, create_file, remove_database
+from playhead.stores.files import (
+    disk_bytes,
+    make_private_directory,
+    os_errors,
+    place_file,
+    rename,
+)
+from playhead.stores.names import check_trash_id, file_stem, is_trash_id, trash_key
+from playhead.stores.oslock import OsLock, making, need_own_process
+from playhead.stores.sqlite.aside import asides, set_aside
+from playhead.stores.sqlite.bundle_trash import SUFFIX, BundleTrash
+from playhead.stores.sqlite.connect import Database, create_file, empty_image, remove_database
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog
 from playhead.stores.sqlite.notes import SqliteNotes
 from playhead.stores.streams import FileStreams
 
-SUFFIX = ".playhead"
 STORE_LOG = "_store.playhead"
 
 OPEN_MAX = 24
@@ -66,6 +77,11 @@ SETTLED_NS = 2_000_000_000
 
 EMPTIED = "the bundle holds no session"
 """The problem of a bundle whose deletion was cut off: it is no session, and no list shows it."""
+
+TRASHED = "the bundle is in the trash"
+"""The problem of a bundle that was set aside and not moved yet; the id of its row's key is the trash id."""
+
+_READABLE = (None, EMPTIED, TRASHED)
 
 T = TypeVar("T")
 Fingerprint = tuple[int, int, int, int]
@@ -95,6 +111,7 @@ class BundleStore:
         )
         self.notes = SqliteNotes(self._store_log)
         self.text = _BundleText(self)
+        self._trash = BundleTrash(self._folder, open_log=self._log, read_log=self._read_only, durability=durability)
 
     # The log: each verb goes to the bundle that holds the session.
 
@@ -113,16 +130,90 @@ class BundleStore:
             finally:
                 log.close()
             with making(path):
-                if os.path.lexists(path) and not self._is_emptied(path):
-                    raise SessionExists(key.id)
-                self._remove_files(key, path)  # What a deletion that was cut off may have left.
+                self._make_way(key, path)
                 for data in artifacts:
                     self.artifacts.place(key, data)
                 if not place_file(path, image, durable=self.durability == "power"):
                     raise SessionExists(key.id)
-                with contextlib.suppress(FileNotFoundError):
-                    self._seen.add((path.name, path.stat().st_ino))
+                self._note_own(path)
             return events
+
+    def put_records(
+        self, key: SessionKey, records: Iterable[Record], *, expected_seq: int, artifacts: Iterable[bytes] = ()
+    ) -> Tip:
+        """A new bundle is built under a hidden name, which a kill may leave behind until the next try, and is placed
+        whole once it is proved, after its artifacts."""
+        if expected_seq != 0:
+            return self._continued(key, records, expected_seq, artifacts)
+        path = self._named(key)
+        built = path.with_name(f".{path.name}.new")
+        with making(built):
+            with self._lock:
+                self._need_open()
+                if self._find(key) is not None:
+                    raise SessionExists(key.id)
+            try:
+                with os_errors(built):
+                    remove_database(built)
+                place_file(built, empty_image(is_shared=False), durable=False)
+                log = self._log(built)
+                try:
+                    tip = log.write_records(key, records, expected_seq=0)
+                finally:
+                    log.close()
+                self._place_built(key, built, path, artifacts)
+            finally:
+                with os_errors(built):
+                    remove_database(built)
+        return tip
+
+    def _continued(
+        self, key: SessionKey, records: Iterable[Record], expected_seq: int, artifacts: Iterable[bytes]
+    ) -> Tip:
+        has_begun = False
+
+        def once() -> Iterator[Record]:
+            nonlocal has_begun
+            has_begun = True
+            yield from records
+
+        def keep() -> None:
+            for data in artifacts:
+                self.artifacts.place(key, data)
+
+        def write(log: SqliteLog) -> Tip:
+            if has_begun:  # They can be read only once, so this cannot be tried again in the bundle's new place.
+                raise StoreUnavailable(f"session {key.id!r}: its bundle was replaced while it was written to")
+            return log.write_records(key, once(), expected_seq=expected_seq, before_commit=keep)
+
+        return self._on(key, write)
+
+    def _place_built(self, key: SessionKey, built: Path, path: Path, artifacts: Iterable[bytes]) -> None:
+        with self._lock:
+            self._need_open()
+            if self._find(key) is not None:
+                raise SessionExists(key.id)
+            with making(path):
+                self._make_way(key, path)
+                for data in artifacts:
+                    self.artifacts.place(key, data)
+                if not rename(built, path, durable=self.durability == "power"):
+                    raise SessionExists(key.id)
+                self._note_own(path)
+
+    def _make_way(self, key: SessionKey, path: Path) -> None:
+        """Take away what is under the name of a session that is not there: one that was set aside goes into the trash,
+        what a deletion that was cut off left is removed. Raises `SessionExists` for anything else. The caller is inside
+        `making`."""
+        self._settle(path)
+        if os.path.lexists(path) and not self._is_emptied(path):
+            raise SessionExists(key.id)
+        self._remove_files(key, path)
+
+    def _note_own(self, path: Path) -> None:
+        """Note that a bundle of this store's own making has come, so that nobody looks inside for its key."""
+        with contextlib.suppress(FileNotFoundError):
+            self._seen.add((path.name, path.stat().st_ino))
 
     def append(
         self, key: SessionKey, drafts: Sequence[Draft], *, expected_seq: int | None, fence: int | None = None
@@ -207,12 +298,21 @@ class BundleStore:
         """Return the key of every session that can be read."""
         return [row.key for row in self._all_rows() if row.problem is None]
 
+    def path_of(self, key: SessionKey) -> Path:
+        """Return the file that holds the session. Raises `SessionNotFound`."""
+        with self._lock:
+            self._need_open()
+            path = self._find(key)
+        if path is None:
+            raise SessionNotFound(key.id, store=self.url)
+        return path
+
     def _all_rows(self) -> list[SessionRow]:
         with self._lock:
             self._need_open()
             rows = [(path, self._row(path)) for path in self._bundle_paths()]
             self._rows = {path: row for path, row in self._rows.items() if os.path.lexists(path)}
-        return _marking_duplicates([(path, row) for path, row in rows if row.problem != EMPTIED])
+        return _marking_duplicates([(path, row) for path, row in rows if row.problem not in (EMPTIED, TRASHED)])
 
     def delete(self, key: SessionKey) -> None:
         """Empty the bundle in a transaction, so that no other process can append to it, then remove its files.
@@ -235,6 +335,113 @@ class BundleStore:
         self._close_bundle(key)
         if not os.path.lexists(path) or self._is_emptied(path):
             self._remove_files(key, path)
+
+    # The trash: what lies where is `bundle_trash.py`'s.
+
+    def trash(self, key: SessionKey, *, trash_id: str, at: float) -> None:
+        """Set the session aside inside its bundle, in a transaction, so that no other process can append to it; then
+        move the files: what lies beside it, and the database last.
+
+        Killed in between, or where another process reads from it all the time, it is trash in its old place; whoever
+        next needs the name moves it. A bundle that cannot be read is only moved; trashing it again makes up for a kill.
+        """
+        check_trash_id(trash_id)
+        with self._lock:
+            self._need_open()
+            path = self._find(key) or self._unreadable(key) or self._named(key)
+            with making(path):
+                self._settle(path)
+                if self._trash.find(trash_id) is not None:
+                    raise InvalidName(f"the trash holds something by the id {trash_id!r} already")
+                if not self._set_aside(key, path, trash_id, at=at):
+                    trash_id = self._trash.begun(path) or trash_id
+                self.streams.let_go(key)
+                self._close_bundle(key)
+                self._elsewhere.pop(key, None)
+                self._trash.put_in(path, trash_id)
+
+    def trashed(self, *, after: str | None = None, limit: int = 100) -> list[TrashedRow]:
+        with self._lock:
+            self._need_open()
+            found = self._trash_paths()
+        wanted = [trash_id for trash_id in sorted(found) if after is None or trash_id > after]
+        return [self._trash.row(trash_id, found[trash_id]) for trash_id in wanted[: max(0, min(limit, ROWS_PAGE_MAX))]]
+
+    def restore(self, trash_id: str, key: SessionKey) -> None:
+        """Move the database back, which is trash in that place too, then what lies beside it, and give it its key last.
+        Killed in between, it is in the trash yet, and restoring it again makes up for it."""
+        with self._alone_with(trash_id):
+            source = self._trash.find(trash_id)
+            if source is None:
+                if self._trash.take_rest_out(trash_id):
+                    return
+                raise TrashNotFound(trash_id, store=self.url)
+            row = self._trash.row(trash_id, source)
+            # One that cannot be read is known by nothing but its file's name.
+            target = self._folder / source.name if row.problem and row.key == key else self._named(key)
+            with making(target):
+                if self._find(key) is not None:
+                    raise SessionExists(key.id)
+                self._make_way(key, target)
+                self._trash.take_out(source, target, key)
+                self._note_own(target)
+
+    def purge(self, trash_id: str) -> None:
+        with self._alone_with(trash_id):
+            source = self._trash.find(trash_id)
+            if source is None:
+                raise TrashNotFound(trash_id, store=self.url)
+            self._trash.purge(source)
+
+    @contextlib.contextmanager
+    def _alone_with(self, trash_id: str) -> Iterator[None]:
+        """Let nobody else restore or purge it meanwhile, and begin with it wholly in the trash. Raises
+        `TrashNotFound`."""
+        with self._lock:
+            self._need_open()
+            if not is_trash_id(trash_id):
+                raise TrashNotFound(trash_id, store=self.url)
+            with making(self._trash.folder / trash_id):
+                if self._trash.find(trash_id) is None:
+                    path = self._trash_paths().get(trash_id)
+                    if path is not None:
+                        with making(path):
+                            self._settle(path)
+                yield
+
+    def _trash_paths(self) -> dict[str, Path]:
+        """Return where each bundle of the trash lies: in its folder, or yet in its old place."""
+        rows = ((path, self._row(path)) for path in self._bundle_paths())
+        return {row.key.id: path for path, row in rows if row.problem == TRASHED} | self._trash.databases()
+
+    def _set_aside(self, key: SessionKey, path: Path, trash_id: str, *, at: float) -> bool:
+        """Set the session aside inside its bundle; return False where it cannot be read. Raises `SessionNotFound` where
+        there is none, and `SessionBusy`."""
+        if self._holds(path, key):
+            try:
+                self._on(key, lambda log: set_aside(log, key, trash_id, at=at, files=None))
+                return True
+            except StoreDamaged:
+                return False  # A listing could read it all the same.
+        if not os.path.lexists(path) or self._is_emptied(path):
+            self._clear_away(key, path)
+            raise SessionNotFound(key.id, store=self.url)
+        if OsLock.is_held(path.with_name(f"{path.name}.lock")):
+            raise SessionBusy(key.id, {})
+        return False
+
+    def _settle(self, path: Path) -> None:
+        """Move a bundle that was set aside but lies in its old place into the trash. The caller is inside `making`."""
+        if not os.path.lexists(path):
+            return
+        row = self._row(path)
+        if row.problem == TRASHED and not self._trash.put_in(path, row.key.id):
+            raise StoreUnavailable(f"{path} is in the trash, but another process reads from it; retry")
+
+    def _unreadable(self, key: SessionKey) -> Path | None:
+        """Return the bundle that is listed under this key although it cannot be read, or None."""
+        rows = ((path, self._row(path)) for path in self._bundle_paths())
+        return next((path for path, row in rows if row.key == key and row.problem not in _READABLE), None)
 
     def size_bytes(self) -> int:
         self._need_open()
@@ -307,7 +514,7 @@ class BundleStore:
 
     def _need_readable(self, path: Path) -> None:
         """Raise what is wrong with a bundle, where there is one and it cannot be read."""
-        if os.path.lexists(path) and (problem := self._row(path).problem) not in (None, EMPTIED):
+        if os.path.lexists(path) and (problem := self._row(path).problem) not in _READABLE:
             if not _is_regular(path):
                 raise NotAStore(problem)
             Database.open(str(path), vfs=self._vfs, read_only=True).close()
@@ -363,6 +570,10 @@ class BundleStore:
     def _log(self, path: Path) -> SqliteLog:
         lock = path.with_name(f"{path.name}.lock")
         return SqliteLog(Database.open(str(path), vfs=self._vfs), durability=self.durability, lock_path=lambda _: lock)
+
+    def _read_only(self, path: Path) -> SqliteLog:
+        database = Database.open(str(path), vfs=self._vfs, read_only=True)
+        return SqliteLog(database, durability="process", lock_path=_no_lock)
 
     def _close_idle(self, *, but: SessionKey) -> None:
         for key, (log, _) in list(self._open.items()):
@@ -432,9 +643,7 @@ class BundleStore:
             for log, open_path in self._open.values():
                 if open_path == path and log.database.is_in_place():
                     return _row_of(log, unknown, size)
-            log = SqliteLog(
-                Database.open(str(path), vfs=self._vfs, read_only=True), durability="process", lock_path=_no_lock
-            )
+            log = self._read_only(path)
             try:
                 return _row_of(log, unknown, size)
             finally:
@@ -479,7 +688,12 @@ class _BundleText:
 def _row_of(log: SqliteLog, unknown: SessionKey, size: int) -> SessionRow:
     rows = log.sessions(limit=1)
     if not rows:
-        return SessionRow(unknown, 0, 0.0, problem=EMPTIED, size_bytes=size)
+        trash = asides(log, limit=1)
+        if not trash:
+            return SessionRow(unknown, 0, 0.0, problem=EMPTIED, size_bytes=size)
+        if not is_trash_id(trash[0].trash_id):
+            return SessionRow(unknown, 0, 0.0, problem="it was set aside under what is no trash id", size_bytes=size)
+        return SessionRow(trash_key(trash[0].trash_id), 0, 0.0, problem=TRASHED, size_bytes=size)
     key = rows[0].key if rows[0].key.app else unknown  # The log has no name for one whose key cannot be read.
     return msgspec.structs.replace(rows[0], key=key, size_bytes=size)
 

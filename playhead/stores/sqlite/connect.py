@@ -90,6 +90,25 @@ class Database:
         return database
 
     @classmethod
+    def look(cls, path: str) -> Self:
+        """Open an existing file to read it without changing a byte of it, and without making one beside it.
+
+        Only the `-shm` of a file that somebody has open, or had when it died, takes part: its bytes are of the moment.
+        Raises as `open` does. Where the file changed meanwhile, what was read may be of no one moment: read it again.
+        """
+        if os.path.lexists(path) and not os.path.isfile(path):
+            raise NotAStore(f"{path} is no regular file")
+        with translated(path):
+            database = cls(path, _looking(path))
+        try:
+            database._protect()
+            database._check_header(read_only=True)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    @classmethod
     def in_memory(cls, *, is_shared: bool) -> Self:
         """Return an empty database in memory, to be written out whole by `image`."""
         connection = apsw.Connection(":memory:")
@@ -212,6 +231,12 @@ class Database:
                 if connection.in_transaction:
                     connection.execute("COMMIT")
 
+    def fold(self) -> bool:
+        """Fold the write-ahead log into the file; return False where somebody reads from it too long for that."""
+        self.need_open()
+        with self.lock, self._errors:
+            return self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0] == 0
+
     def run_script(self, file: str) -> None:
         """Run a `.sql` file of this package."""
         with self.lock, self._errors:
@@ -285,17 +310,22 @@ def create_file(path: Path, *, is_shared: bool, durable: bool) -> bool:
 
     `durable` makes the new file and its name survive a loss of power.
     """
-    database = Database.in_memory(is_shared=is_shared)
-    try:
-        image = database.image()
-    finally:
-        database.close()
+    image = empty_image(is_shared=is_shared)
     with making(path):
         if os.path.lexists(path):
             return False
         with os_errors(path):
             remove_database(path)
         return place_file(path, image, durable=durable)
+
+
+def empty_image(*, is_shared: bool) -> bytes:
+    """Return the bytes of a database file without sessions, in write-ahead mode."""
+    database = Database.in_memory(is_shared=is_shared)
+    try:
+        return database.image()
+    finally:
+        database.close()
 
 
 def remove_database(path: Path) -> None:
@@ -446,6 +476,26 @@ def _inode(path: str) -> int:
 
 def _has_wal(path: str) -> bool:
     return os.path.lexists(f"{path}-wal")
+
+
+def looking(path: str) -> apsw.Connection:
+    """Return a connection as `Database.look` has it, to a file of which nothing was checked yet."""
+    with translated(path):
+        return _looking(path)
+
+
+def _looking(path: str) -> apsw.Connection:
+    if not _has_wal(path) or os.path.lexists(f"{path}-shm") or _NO_LOCKS not in apsw.vfs_names():
+        return _connected(path, vfs=None, read_only=True)
+    # A write-ahead log whose `-shm` is gone is nobody's at this moment. Alone with it, SQLite keeps in memory what it
+    # would put into a `-shm` of its own.
+    connection = _connected(path, vfs=_NO_LOCKS, read_only=True)
+    connection.pragma("locking_mode", "exclusive")
+    return connection
+
+
+_NO_LOCKS = "unix-none"
+"""The VFS that takes no locks, which a file that is open to read only would not grant for writing."""
 
 
 def _connected(path: str, *, vfs: str | None, read_only: bool) -> apsw.Connection:

@@ -29,7 +29,6 @@ from playhead.errors import (
     StoreUnavailable,
 )
 from playhead.model.codec import (
-    FIRST_HASH,
     HASH_BYTES,
     SALT_BYTES,
     body_digest,
@@ -55,6 +54,7 @@ from playhead.stores.base import (
     Tip,
 )
 from playhead.stores.oslock import OsLock
+from playhead.stores.records import EMPTY_TIP, Continuation, in_pages
 from playhead.stores.sqlite.connect import Database, NotUtf8, Row
 
 SEQ_BITS = 32
@@ -96,13 +96,8 @@ class SqliteLog:
         rows = [(draft, _checked(draft)) for draft in drafts]
         _need_distinct(key, [draft.id for draft in drafts])
         with self.database.write(through_power_loss=self.durability == "power"):
-            if self._number(key) is not None:
-                raise SessionExists(key.id)
-            first = secrets.randbelow(FIRST_FENCE_MAX)
-            found = self.database.row("insert_session", _key(key) | {"event_version": EVENT_VERSION, "fence": first})
-            assert found is not None, "RETURNING gives a row or raises"
-            number = int(found[0])
-            events, tip = self._insert(number, Tip(0, 0, 0.0, FIRST_HASH), rows)
+            number, tip = self._new(key)
+            events, tip = self._insert(number, tip, rows)
         self._known[key] = _Known(number, tip)
         return events
 
@@ -154,13 +149,11 @@ class SqliteLog:
             stored = self._stored_already(key, number, rows)
             if stored is not None:
                 return stored
-            tip = self._tip(key, number)
-            if not _is_hash(tip.hash):
-                raise StoreDamaged(f"event {tip.seq} of session {key.id!r} has no hash that another one could follow")
+            tip = self._sound_tip(key, number)
             at = rows[-1][0].at
             if fence is None:
                 if any(_moves_path(draft) for draft, _ in rows):
-                    self._need_free(key, number)
+                    self.need_free(key, number)
                 if expected_seq != tip.seq:
                     raise StaleWriter(key.id, expected_seq=expected_seq or 0, actual_seq=tip.seq)
             else:
@@ -170,6 +163,50 @@ class SqliteLog:
             events, tip = self._insert(number, tip, rows)
         self._known[key] = _Known(number, tip)
         return events
+
+    def write_records(
+        self,
+        key: SessionKey,
+        records: Iterable[Record],
+        *,
+        expected_seq: int,
+        before_commit: Callable[[], None] = lambda: None,
+    ) -> Tip:
+        """Write as `Store.put_records` promises, in one transaction. before_commit: is called once all of them have
+        proved right, so that what belongs to them is there when they are."""
+        with self.database.write(through_power_loss=self.durability == "power"):
+            number, tip = self._new(key) if expected_seq == 0 else self._to_go_on(key, expected_seq)
+            continuation = Continuation(tip, is_on_path=lambda seq: self._is_on_a_path(number, seq))
+            for page in in_pages(records):
+                taken = [continuation.take(record) for record in page]
+                ids = [record.id for record in taken]
+                _need_distinct(key, ids)
+                if known := self._seq_of(number, ids):
+                    raise EventConflict(key.id, sorted(known), "other events go by them")
+                self.database.query_many("insert_record", [_record_bindings(number, record) for record in taken])
+            if continuation.tip.seq == 0:
+                raise InvalidEvent("a session begins with its session_started")
+            before_commit()
+        self._known[key] = _Known(number, continuation.tip)
+        return continuation.tip
+
+    def _new(self, key: SessionKey) -> tuple[int, Tip]:
+        """Insert the row of a session that has no event yet, and return its number and where its log ends."""
+        if self._number(key) is not None:
+            raise SessionExists(key.id)
+        first = secrets.randbelow(FIRST_FENCE_MAX)
+        found = self.database.row("insert_session", _key(key) | {"event_version": EVENT_VERSION, "fence": first})
+        assert found is not None, "RETURNING gives a row or raises"
+        return int(found[0]), EMPTY_TIP
+
+    def _to_go_on(self, key: SessionKey, expected_seq: int) -> tuple[int, Tip]:
+        """Return the number of a session whose log ends at `expected_seq` and may be written to, and its end."""
+        number = self.need_number(key)
+        tip = self._sound_tip(key, number)
+        self.need_free(key, number)
+        if tip.seq != expected_seq:
+            raise StaleWriter(key.id, expected_seq=expected_seq, actual_seq=tip.seq)
+        return number, tip
 
     def _insert(self, number: int, tip: Tip, rows: Sequence[tuple[Draft, str]]) -> tuple[list[Event], Tip]:
         events: list[Event] = []
@@ -221,7 +258,7 @@ class SqliteLog:
     def tip(self, key: SessionKey) -> Tip:
         with self.database.read():
             number = self.need_number(key)
-            tip = self._tip(key, number)
+            tip = self.tip_of(key, number)
         if _is_hash(tip.hash):
             self._known[key] = _Known(number, tip)
         return tip
@@ -251,7 +288,7 @@ class SqliteLog:
         with self.database.read():
             number, version = self._number_and_version(key)
             base = number << SEQ_BITS
-            end = self._tip(key, number).seq if positions else 0
+            end = self.tip_of(key, number).seq if positions else 0
             for first, last in positions:
                 if first > last:
                     continue
@@ -321,7 +358,7 @@ class SqliteLog:
 
     def snapshot_seqs(self, key: SessionKey) -> list[int]:
         with self.database.read():
-            rows = self.database.query("snapshot_seqs", _bounds(self.need_number(key)))
+            rows = self.database.query("snapshot_seqs", bounds_of(self.need_number(key)))
         return [int(row[0]) for row in rows]
 
     def save_snapshot(self, key: SessionKey, snapshot: Snapshot) -> None:
@@ -360,7 +397,7 @@ class SqliteLog:
             ):
                 key = SessionKey(row_app, row_user, row_id)
                 try:
-                    tip = self._tip(key, _sound_number(number, key))
+                    tip = self.tip_of(key, sound_number(number, key))
                 except StoreDamaged as error:
                     found.append(SessionRow(key, 0, 0.0, problem=str(error)))
                     continue
@@ -450,7 +487,7 @@ class SqliteLog:
             return False
         return not OsLock.is_held(self._lock_path(number))
 
-    def _need_free(self, key: SessionKey, number: int) -> None:
+    def need_free(self, key: SessionKey, number: int) -> None:
         fence, holder, _ = self._lease(number)
         if holder is None:
             return
@@ -477,17 +514,29 @@ class SqliteLog:
         """Remove every row of the session in one transaction and return its number."""
         with self.database.write():
             number = self.need_number(key)
-            self._need_free(key, number)
-            bounds = _bounds(number)
-            self.database.query("permit", {"reason": "delete"})
-            if self.database.row("has_text_index") == (1,):
-                self.database.query("unindex_session", bounds)
-            self.database.query("drop_snapshots", bounds)
-            self.database.query("delete_events", bounds)
-            self.database.query("delete_session", {"number": number})
-            self.database.query("end_permit")
+            self.need_free(key, number)
+            self.remove_rows(number)
         self._known.pop(key, None)
         return number
+
+    def remove_rows(self, number: int) -> None:
+        """Remove every row of the session with this number. The caller is in a transaction."""
+        bounds = bounds_of(number)
+        self.database.query("permit", {"reason": "delete"})
+        self.unindex(number)
+        self.database.query("drop_snapshots", bounds)
+        self.database.query("delete_events", bounds)
+        self.database.query("delete_session", {"number": number})
+        self.database.query("end_permit")
+
+    def unindex(self, number: int) -> None:
+        """Take the session out of the text index. The caller is in a transaction."""
+        if self.database.row("has_text_index") == (1,):
+            self.database.query("unindex_session", bounds_of(number))
+
+    def forget(self, key: SessionKey) -> None:
+        """Forget what this process saw of a session whose row was changed; it is read again when it is needed."""
+        self._known.pop(key, None)
 
     def close(self) -> None:
         """Give back every lock of this process and close the database."""
@@ -539,16 +588,23 @@ class SqliteLog:
         number, version = row
         if not isinstance(version, int):
             raise StoreDamaged(f"session {key.id!r} in {self.database.path} says no version of its events")
-        return _sound_number(number, key), version
+        return sound_number(number, key), version
 
-    def _tip(self, key: SessionKey, number: int) -> Tip:
-        row = self.database.row("tip", _bounds(number))
+    def tip_of(self, key: SessionKey, number: int) -> Tip:
+        row = self.database.row("tip", bounds_of(number))
         if row is None:
             raise StoreDamaged(f"session {key.id!r} in {self.database.path} has no events")
         seq, parent, at, hash, fact = row
         if not (type(parent) is int and _is_time(at)):
             raise StoreDamaged(f"event {seq} of session {key.id!r} in {self.database.path} is damaged")
         return Tip(seq=seq, head=parent if fact else seq, at=at, hash=hash)
+
+    def _sound_tip(self, key: SessionKey, number: int) -> Tip:
+        """Return where the log ends. Raises `StoreDamaged` where nothing could follow."""
+        tip = self.tip_of(key, number)
+        if not _is_hash(tip.hash):
+            raise StoreDamaged(f"event {tip.seq} of session {key.id!r} has no hash that another one could follow")
+        return tip
 
     def _seq_of(self, number: int, ids: Sequence[str]) -> dict[str, int]:
         ids = [id for id in ids if _is_unicode(id)]  # Ids come from bodies too, which may hold anything.
@@ -575,6 +631,24 @@ def _next(number: int, tip: Tip, draft: Draft, body: str) -> tuple[Event, tuple[
     bindings = (row, parent, id, at, kind, agent, turn, scope, body, salt, hash, 1 if fact else None)
     event = Event(seq, parent, id, at, kind, agent, turn, scope, draft.body)
     return event, bindings, Tip(seq, parent if fact else seq, at, hash)
+
+
+def _record_bindings(number: int, record: Record) -> tuple[Any, ...]:
+    return (
+        (number << SEQ_BITS) + record.seq,
+        record.parent,
+        record.id,
+        record.at,
+        record.kind,
+        record.agent,
+        record.turn,
+        record.scope,
+        record.body,
+        record.salt,
+        record.digest,
+        record.hash,
+        1 if record.is_fact else None,
+    )
 
 
 def _moves_path(draft: Draft) -> bool:
@@ -612,7 +686,7 @@ def _is_time(at: object) -> bool:
     return type(at) is float and math.isfinite(at)
 
 
-def _sound_number(number: int, key: SessionKey) -> int:
+def sound_number(number: int, key: SessionKey) -> int:
     """Return a session's number. Raises `StoreDamaged` where rows of that number would leave SQLite's integers."""
     if not 0 < number <= NUMBER_MAX:
         raise StoreDamaged(f"session {key.id!r} has the number {number}, beyond what a database can hold")
@@ -636,7 +710,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _bounds(number: int) -> dict[str, int]:
+def bounds_of(number: int) -> dict[str, int]:
     return {"first": number << SEQ_BITS, "last": (number << SEQ_BITS) + SEQ_MAX}
 
 

@@ -39,6 +39,11 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,
 INSERT INTO events (row, parent, id, at, kind, agent, turn, scope, body, salt, hash, fact)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12);
 
+-- name: insert_record
+-- As another store had it: the one insertion that may bring a redacted event, whose digest stands for its body.
+INSERT INTO events (row, parent, id, at, kind, agent, turn, scope, body, salt, digest, hash, fact)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13);
+
 -- name: events
 SELECT row & 4294967295, parent, id, at, kind, agent, turn, scope, body, fact FROM events
 WHERE row > :after AND row <= :until AND (:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))
@@ -100,8 +105,10 @@ DELETE FROM snapshots WHERE row >= :first AND row <= :last;
 UPDATE sessions SET summary = :summary, summary_seq = :seq WHERE number = :number AND (typeof(summary_seq) <> 'integer' OR summary_seq <= :seq);
 
 -- name: list_sessions
+-- Without the trash, whose app and user are empty.
 SELECT number, app, user, id, summary, summary_seq FROM sessions
 WHERE typeof(app) = 'text' AND typeof(user) = 'text' AND typeof(id) = 'text'
+  AND NOT (app = '' AND user = '')
   AND (:app IS NULL OR app = :app) AND (:user IS NULL OR user = :user)
   AND (:after_app IS NULL OR (app, user, id) > (:after_app, :after_user, :after_id))
 ORDER BY app, user, id LIMIT :limit;
@@ -110,6 +117,25 @@ ORDER BY app, user, id LIMIT :limit;
 -- Rows whose key is no text: the file is damaged, or somebody's attack.
 SELECT number FROM sessions WHERE typeof(app) <> 'text' OR typeof(user) <> 'text' OR typeof(id) <> 'text'
 ORDER BY number LIMIT :limit;
+
+-- name: set_aside
+-- Into the trash: under a key that no session can have, and with a new fence, so that no writer who knows the session
+-- gets anything in any more. holder says what it was.
+UPDATE sessions SET app = '', user = '', id = :trash_id, fence = fence + 1, holder = :record, indexed_seq = 0
+WHERE number = :number;
+
+-- name: take_back
+UPDATE sessions SET app = :app, user = :user, id = :id, holder = NULL WHERE number = :number;
+
+-- name: note_aside
+UPDATE sessions SET holder = :record WHERE number = :number;
+
+-- name: aside
+SELECT number, id, holder, summary FROM sessions WHERE app = '' AND user = '' AND id = :trash_id;
+
+-- name: list_aside
+SELECT number, id, holder, summary FROM sessions
+WHERE app = '' AND user = '' AND typeof(id) = 'text' AND (:after IS NULL OR id > :after) ORDER BY id LIMIT :limit;
 
 -- name: lease
 SELECT fence, holder, renewed_at FROM sessions WHERE number = :number;

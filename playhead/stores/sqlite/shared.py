@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from playhead.errors import SessionExists, SessionNotFound, TrashNotFound
 from playhead.model.event import Draft, Event
 from playhead.model.ids import SessionKey
 from playhead.stores.artifacts import FileArtifacts
-from playhead.stores.base import Durability
-from playhead.stores.files import disk_bytes
-from playhead.stores.names import file_stem
+from playhead.stores.base import Durability, Record, Tip, TrashedRow
+from playhead.stores.files import disk_bytes, rename
+from playhead.stores.names import check_trash_id, file_stem, is_trash_id, trash_key
 from playhead.stores.oslock import making
+from playhead.stores.sqlite.aside import Aside, asides, need_aside, note_files, set_aside, take_back, trashed_row
 from playhead.stores.sqlite.connect import Database, create_file
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog
@@ -41,10 +45,8 @@ class SharedStore(SqliteLog):
             self.database.close()
             raise
         self.url = f"sqlite:{path}"
-        self.streams = FileStreams(lambda key: self._beside("streams") / f"{file_stem(key)}.stream")
-        self.artifacts = FileArtifacts(
-            lambda key: self._beside("artifacts") / file_stem(key), need=self.require, durability=durability
-        )
+        self.streams = FileStreams(lambda key: self._files(key)[1])
+        self.artifacts = FileArtifacts(lambda key: self._files(key)[0], need=self.require, durability=durability)
         self.notes = SqliteNotes(lambda make: self.database)
         self.text = SqliteText(self)
 
@@ -52,10 +54,26 @@ class SharedStore(SqliteLog):
         """Put its artifacts beside, then insert the session in one transaction: it is there whole or not at all."""
         with making(self._mark(key)):
             if self.number_of(key) is None:
-                self._remove_files(key)  # What a deletion that was cut off may have left.
+                self._make_way(key)
                 for data in artifacts:
                     self.artifacts.place(key, data)
             return super().create(key, drafts)
+
+    def put_records(
+        self, key: SessionKey, records: Iterable[Record], *, expected_seq: int, artifacts: Iterable[bytes] = ()
+    ) -> Tip:
+        """Insert the records in one transaction, which puts the artifacts beside before it commits."""
+
+        def keep() -> None:
+            for data in artifacts:
+                self.artifacts.place(key, data)
+
+        if expected_seq != 0:
+            return self.write_records(key, records, expected_seq=expected_seq, before_commit=keep)
+        with making(self._mark(key)):
+            if self.number_of(key) is None:
+                self._make_way(key)
+            return self.write_records(key, records, expected_seq=0, before_commit=keep)
 
     def delete(self, key: SessionKey) -> None:
         """Remove the session's rows in one transaction, then its files. Killed in between, it leaves files of no
@@ -63,9 +81,53 @@ class SharedStore(SqliteLog):
         with making(self._mark(key)):
             try:
                 self.delete_rows(key)
-            finally:
-                if self.number_of(key) is None:
-                    self._remove_files(key)
+            except SessionNotFound:
+                self._make_way(key)
+                raise
+            self._remove_files(key)
+
+    def trash(self, key: SessionKey, *, trash_id: str, at: float) -> None:
+        """Set the session's row aside, with a note that its files lie under its own name yet; then give them the name
+        of the trash id, and take the note away. Killed in between, the next session of this id makes up for it before
+        it begins."""
+        check_trash_id(trash_id)
+        with making(self._mark(key)):
+            has_files = self._has_files(key)
+            try:
+                set_aside(self, key, trash_id, at=at, files=key if has_files else None)
+            except SessionNotFound:
+                self._make_way(key)
+                raise
+            self._remove_files(trash_key(trash_id))
+            if has_files:
+                self._move_aside(key, need_aside(self, trash_id))
+
+    def trashed(self, *, after: str | None = None, limit: int = 100) -> list[TrashedRow]:
+        with self.database.read():
+            return [trashed_row(self, aside) for aside in asides(self, after=after, limit=limit)]
+
+    def restore(self, trash_id: str, key: SessionKey) -> None:
+        """Note where its files go, give them the name of the session, and bring its row back last. Killed in between,
+        it is in the trash yet; restoring it again, or the next session of this id, makes up for it."""
+        with self._alone_with(trash_id):
+            aside = self._settled(trash_id)
+            with making(self._mark(key)):
+                if self.number_of(key) is not None:
+                    raise SessionExists(key.id)
+                self._make_way(key)
+                if self._has_files(trash_key(trash_id)):
+                    note_files(self, aside, key)
+                    self._move_files(trash_key(trash_id), key)
+                take_back(self, aside, key)
+
+    def purge(self, trash_id: str) -> None:
+        """Remove the files, then the rows. Killed in between, it is in the trash without its files; purging it again
+        ends it."""
+        with self._alone_with(trash_id):
+            aside = self._settled(trash_id)
+            self._remove_files(trash_key(trash_id))
+            with self.database.write():
+                self.remove_rows(aside.number)
 
     def size_bytes(self) -> int:
         self.database.need_open()
@@ -77,6 +139,54 @@ class SharedStore(SqliteLog):
 
     def _mark(self, key: SessionKey) -> Path:
         return self._beside("locks") / file_stem(key)
+
+    @contextlib.contextmanager
+    def _alone_with(self, trash_id: str) -> Iterator[None]:
+        """Let nobody else restore or purge it meanwhile. Raises `TrashNotFound`."""
+        if not is_trash_id(trash_id):
+            raise TrashNotFound(trash_id, store=self.url)
+        with making(self._mark(trash_key(trash_id))):
+            yield
+
+    def _settled(self, trash_id: str) -> Aside:
+        """Return what is in the trash under this id, once all its files lie under the name of it."""
+        aside = need_aside(self, trash_id)
+        if aside.files is not None:
+            with making(self._mark(aside.files)):
+                if self.number_of(aside.files) is None:
+                    self._make_way(aside.files)
+        return need_aside(self, trash_id)
+
+    def _make_way(self, key: SessionKey) -> None:
+        """Take away what lies under the name of a session that is not there: the files of one that was not wholly moved
+        into the trash, or out of it, go there; what is left is of a deletion that was cut off. The caller is inside
+        `making`."""
+        if not self._has_files(key):
+            return
+        after: str | None = None
+        while page := asides(self, after=after):
+            for aside in page:
+                if aside.files == key:
+                    self._move_aside(key, aside)
+            after = page[-1].trash_id
+        self._remove_files(key)
+
+    def _move_aside(self, key: SessionKey, aside: Aside) -> None:
+        self._move_files(key, trash_key(aside.trash_id))
+        note_files(self, aside, None)
+
+    def _move_files(self, source: SessionKey, target: SessionKey) -> None:
+        self.streams.let_go(source)
+        is_durable = self.durability == "power"
+        for one, other in zip(self._files(source), self._files(target), strict=True):
+            rename(one, other, durable=is_durable)
+
+    def _has_files(self, key: SessionKey) -> bool:
+        return any(os.path.lexists(path) for path in self._files(key))
+
+    def _files(self, key: SessionKey) -> tuple[Path, Path]:
+        stem = file_stem(key)
+        return self._beside("artifacts") / stem, self._beside("streams") / f"{stem}.stream"
 
     def _remove_files(self, key: SessionKey) -> None:
         self.streams.remove(key)
