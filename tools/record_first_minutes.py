@@ -189,9 +189,9 @@ def main() -> int:
     text = "\n\n".join(
         [
             "# The first minutes",
-            f"A newcomer's first minutes at a terminal of {COLUMNS} columns, as tmux captured them: {seconds:.0f} seconds, "
-            "typed by `tools/record_first_minutes.py`, which makes this page. The home it happens in holds one session of "
-            "Claude Code and a folder of documents.",
+            f"A newcomer's first minutes at a terminal of {COLUMNS} columns, as tmux captured them: {seconds:.0f} "
+            "seconds, typed by `tools/record_first_minutes.py`, which makes this page. The home holds one "
+            "session of Claude Code and a folder of documents.",
             *blocks,
         ]
     )

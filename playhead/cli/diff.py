@@ -71,7 +71,7 @@ COMMAND = Command(
     examples=(
         "playhead diff @last",
         "playhead diff upload-0001 upload-0002",
-        "playhead diff upload-0001#12 upload-0001#40 --stat",
+        "playhead diff upload-0001#8 upload-0001#12 --stat",
     ),
     exits=(3, 5, 6),
 )

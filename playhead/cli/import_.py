@@ -36,6 +36,8 @@ from playhead.session import Sessions
 INTEGRITY_PROBLEM = 6
 INTERRUPTED = 130
 
+STDIN = Path("-")
+
 INTERVAL_S_MIN = 0.1
 ANSWERS_MAX = 3
 """So often a person is asked which programs are meant, before it counts as none."""
@@ -47,7 +49,9 @@ def run(
     here: Here,
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="PATH", help="Files or folders; without one, what is on this machine"),
+        typer.Argument(
+            metavar="PATH", help="Files or folders; - for an export on stdin; without one, what is on this machine"
+        ),
     ] = None,
     format: Annotated[FormatName, typer.Option("--format", help="What wrote them")] = "auto",
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Keep in step until Ctrl-C")] = False,
@@ -67,6 +71,8 @@ def run(
     """Import what is new since the last time, and report what could not be read."""
     if watch and dry_run:
         raise Failure("--watch imports; it cannot be a --dry-run", code=2)
+    if paths and STDIN in paths:
+        return _piped(here, paths, on_conflict, salvage=salvage, dry_run=dry_run, strict=strict, json=json)
     roots = _roots(here, paths or (), None if format == "auto" else format)
     # Looked at before anything is read, so that what is written meanwhile is a change.
     changes = Watch([root.path for root in roots]) if watch else None
@@ -101,6 +107,30 @@ def run(
     return INTEGRITY_PROBLEM if strict and report.skipped_count else 0
 
 
+def _piped(
+    here: Here,
+    paths: Sequence[Path],
+    on_conflict: OnConflict,
+    *,
+    salvage: bool,
+    dry_run: bool,
+    strict: bool,
+    json: bool,
+) -> int:
+    """Bring in what `playhead export` wrote and somebody pipes here."""
+    if len(paths) > 1:
+        raise Failure("- stands for stdin and is given alone", code=2)
+    if sys.stdin is None or sys.stdin.isatty():
+        raise Failure("there is nothing on stdin; `playhead export SESSION | playhead import -` brings one in", code=2)
+    report = Report(is_dry_run=dry_run)
+    _Job(here, report, on_conflict, salvage=salvage, again=False).run([Found("jsonl", STDIN, (), None)])
+    if json:
+        here.terminal.json(report.document())
+    else:
+        print_report(here.terminal, report)
+    return 1 if report.failures else INTEGRITY_PROBLEM if strict and report.skipped_count else 0
+
+
 COMMAND = Command(
     run,
     about=(
@@ -117,6 +147,7 @@ COMMAND = Command(
         "playhead import",
         "playhead import --dry-run",
         "playhead import --format claude-code --yes",
+        "playhead export @last | playhead --store bundles:elsewhere import -",
         "playhead import ~/backup/.claude --json | jq .added_count",
     ),
     exits=(6, 130),
@@ -255,7 +286,11 @@ class _Job:
     def _bring_in_export(self, sessions: Sessions, source: Found) -> None:
         is_dry_run = self.report.is_dry_run
         imported = import_jsonl(
-            sessions, source.path, on_conflict=self.on_conflict, salvage=self.salvage, dry_run=is_dry_run
+            sessions,
+            sys.stdin.buffer if source.path == STDIN else source.path,
+            on_conflict=self.on_conflict,
+            salvage=self.salvage,
+            dry_run=is_dry_run,
         )
         for one in imported:
             if one.outcome == "same":

@@ -106,7 +106,8 @@ def run(
         )
     else:
         _print_hits(here.terminal, hits, now, has_context=context > 0)
-        where = f"{found.session_count} sessions" if key is None else f"session {key}"
+        count = found.session_count
+        where = f"session {key}" if key is not None else f"{count} session{'' if count == 1 else 's'}"
         here.terminal.note(f"{len(hits)} hit{'' if len(hits) == 1 else 's'} in {where}.")
     if mode in ("semantic", "hybrid") and found.mode == "fts":
         here.terminal.note("There are no vectors here: this was searched by words.")

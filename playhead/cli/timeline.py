@@ -83,7 +83,7 @@ COMMAND = Command(
     examples=(
         "playhead timeline @last",
         "playhead timeline @last --errors",
-        "playhead timeline upload-0001#40 --kind message --last 20",
+        "playhead timeline upload-0001#4 --kind message --last 20",
         "playhead timeline @last --jsonl | jq -r 'select(.duration_s > 5) | .label'",
     ),
     exits=(3, 5, 6),

@@ -13,8 +13,8 @@ from playhead.errors import SessionBusy, SessionNotFound, StaleWriter
 from playhead.features.ingest import LABEL
 from playhead.features.live import Live
 from playhead.formats.imported import ImportedSession, SourcePosition
-from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey, session_key
-from playhead.session import PURGED, Sessions, purged_name
+from playhead.model.ids import SessionKey, session_key
+from playhead.session import Sessions
 
 POSITIONS = "import"
 """Topic of the store's notes that say how far each source was read. Their names are the sources' resolved paths, or
@@ -68,7 +68,7 @@ def import_source(
         return None
     is_new = not _exists(sessions, imported.id)
     if is_new:
-        if not again and _is_purged(sessions, imported.id):
+        if not again and sessions.was_removed(imported.id):
             return Purged(imported.id)
         if known:  # The position is of a session that is gone: what was read of it before is wanted too.
             imported = read({}) or imported
@@ -146,7 +146,3 @@ def _exists(sessions: Sessions, id: str) -> bool:
     except SessionNotFound:
         return False
     return True
-
-
-def _is_purged(sessions: Sessions, id: str) -> bool:
-    return sessions.store.notes.get(PURGED, purged_name(DEFAULT_APP, DEFAULT_USER, id)) is not None

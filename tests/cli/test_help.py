@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -22,7 +23,10 @@ from tools.docs_cli import PAGE, main as docs, page
 # Modules of the package that hold no command: what the commands share, and the demonstration.
 SHARED = {"__init__", "main", "command", "options", "settings", "failures", "naming", "moments", "terminal", "text"}
 SHARED |= {"table", "page", "documents", "asking", "answering", "demo"}
-SHARED |= {"agents", "conversing", "happenings", "loading", "picker", "picker_screen", "slash"}
+SHARED |= {"agents", "import_report", "conversing", "happenings", "loading", "picker", "picker_screen", "slash"}
+
+
+GOES_ON_S = 3
 
 
 def _command(name: str) -> Any:
@@ -68,6 +72,7 @@ def test_every_example_in_the_help_runs(
     if shutil.which("jq") is None:
         pytest.skip("the examples use jq, which is not installed")
     sessions.ingest("older-0001", [], at=1_000_000_000.0)
+    sessions.get(upload).fork(id="upload-0002")
     shutil.copytree(claude_home, tmp_home / ".claude")
     shutil.copytree(claude_home, tmp_home / "backup" / ".claude")
     folder = tmp_path / "bin"
@@ -77,19 +82,37 @@ def test_every_example_in_the_help_runs(
     environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(PROJECT)}
     failed = {}
     for example in _command(name).examples:
-        done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", example],
-            env=environment,
-            cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
-        if done.returncode != 0:
-            failed[example] = (done.returncode, done.stderr)
+        code, said = _tried(example, environment, tmp_path)
+        if code != (130 if _goes_on(example) else 0):
+            failed[example] = (code, said)
 
     assert failed == {}
+
+
+def _goes_on(example: str) -> bool:
+    """Return True for an example that goes on until Ctrl-C."""
+    return any(option in example.split() for option in ("-f", "--watch"))
+
+
+def _tried(example: str, environment: dict[str, str], folder: Path) -> tuple[int, str]:
+    """Run an example as a person would; one that goes on is interrupted once it stands. Return its code and stderr."""
+    process = subprocess.Popen(
+        ["bash", "-o", "pipefail", "-c", example],
+        env=environment,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        _, said = process.communicate(timeout=GOES_ON_S if _goes_on(example) else 60)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    # A shell whose last command was interrupted dies of the signal too.
+    return 128 - process.returncode if process.returncode < 0 else process.returncode, said
 
 
 def test_the_front_page_lists_every_command(cli: CommandLine) -> None:
@@ -159,4 +182,4 @@ def test_a_word_is_completed(tmp_home: Path) -> None:
         timeout=60,
     )
 
-    assert answer.stdout.split() == ["resume", "rewind"]
+    assert answer.stdout.split() == ["resume", "rewind", "restore"]

@@ -11,7 +11,7 @@ import pytest
 import playhead
 from playhead import Sessions
 from playhead.formats import jsonl
-from tests.cli.conftest import CLAUDE_SESSION, ESCAPES, CommandLine
+from tests.cli.conftest import CLAUDE_SESSION, ESCAPES, CommandLine, claude_record
 from tests.cli.terminals import in_a_terminal
 
 AIDER = "\n# aider chat started at 2026-07-03 09:15:00\n\n\n#### Why does it fail?  \n\nIt times out.\n\n"
@@ -190,3 +190,35 @@ def test_every_real_file_of_these_formats_is_imported_with_the_counts_of_its_rea
     assert document["failures"] == []
     assert (again["added_count"], again["sessions"], again["unchanged_count"]) == (0, [], 121)
     assert cli("verify", "--all").code == 0
+
+
+def test_an_export_goes_through_a_pipe_into_another_store_event_for_event(
+    cli: CommandLine, sessions: Sessions, upload: str, tmp_path: Path
+) -> None:
+    """C-11: equal hashes, in an empty store."""
+    url = f"bundles:{tmp_path}/elsewhere"
+    exported = cli("export", upload)
+    taken = cli("--store", url, "import", "-", "--json", text=exported.out)
+    with playhead.open(url) as others:
+        copied = others.verify(upload)
+
+    assert taken.code == 0
+    assert copied.head_hash == sessions.verify(upload).head_hash
+    assert cli("--store", url, "import", "-", text=exported.out[: len(exported.out) // 2]).code == 1
+    assert cli("import", "-", "elsewhere").code == 2
+
+
+def test_a_session_in_the_trash_does_not_come_back_by_an_import(
+    cli: CommandLine, sessions: Sessions, claude_home: Path
+) -> None:
+    def imported(*options: str) -> Any:
+        return cli("import", "--json", *options, CLAUDE_CONFIG_DIR=str(claude_home)).json
+
+    id = imported()["sessions"][0]["id"]
+    sessions.trash(id)
+    with next(claude_home.glob("projects/*/*.jsonl")).open("a", encoding="utf-8") as file:
+        file.write(claude_record(3, "user", "And on Windows?"))
+    left_alone, again = imported(), imported("--again")
+
+    assert left_alone["purged"] == [id]
+    assert [one["id"] for one in again["sessions"]] == [id]
