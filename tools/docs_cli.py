@@ -30,8 +30,13 @@ The first of these that is set names the store:
 
 1. `--store URL`, before or after the command's name: `bundles:DIR` or `sqlite:FILE`
 2. `PLAYHEAD_STORE`, a URL of the same kind
-3. `PLAYHEAD_HOME`, a folder: the sessions are in `sessions` inside it
-4. the folder that the system keeps for a user's data, such as `~/.local/share/playhead/sessions`
+3. `PLAYHEAD_HOME`, a folder: the `store` of the `config.toml` inside it, else its folder `sessions`
+4. `store` in the nearest `.playhead.toml` from the current folder upwards, where that lies inside the project
+5. `store` in your own `config.toml`, which `playhead config path` names
+6. the folder that the system keeps for a user's data, such as `~/.local/share/playhead/sessions`
+
+`playhead config show --origin` says what is in force, and where each value comes from. A project's `.playhead.toml` runs no
+code and sends nothing elsewhere: it cannot name an agent, an endpoint, or a place outside its own folder.
 
 ## How a session is named
 
@@ -48,8 +53,8 @@ What fits several sessions names none of them: the candidates are printed and th
 
 Results go to stdout, all else to stderr. On a terminal, rows stand under headings, and times are ages; in a pipe, rows
 are tab-separated without headings, and times are UTC. `--json` prints one JSON object with the same facts. Its fields
-are documented for [list](schemas/list.json), [show](schemas/show.json), [search](schemas/search.json) and
-[import](schemas/import.json); new ones may come, none of these goes.
+are documented, a file for each command, in [schemas](schemas); new ones may come, none of these goes. `--jsonl`, where
+there is one, prints the same objects a line at a time.
 
 Control characters in what others wrote are shown and not sent: a terminal gets `␛` for an escape. Only `show --raw` in
 a pipe gives text byte for byte. `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR`, `TERM=dumb`, `COLUMNS` and `PAGER` are followed.

@@ -31,6 +31,7 @@ class TrashSuite(StoreHarness):
     """Promises about `trash`, `trashed`, `restore` and `purge`."""
 
     def test_a_trashed_session_is_nowhere(self, store: Store) -> None:
+        """K23."""
         ref = filled(store)
         begun(store, OTHER)
         store.trash(KEY, trash_id="t1", at=FIRST_AT)
@@ -91,6 +92,7 @@ class TrashSuite(StoreHarness):
         assert [match.key for match in store.text.match('"deploy"', where=ANY, limit=9)] == [KEY]
 
     def test_a_trashed_id_is_free_at_once_and_each_trashing_is_kept(self, store: Store) -> None:
+        """K23."""
         for number in (1, 2, 3):
             begun(store, count=number)
             store.artifacts.put(KEY, b"chart %d" % number)
@@ -175,6 +177,7 @@ class TrashSuite(StoreHarness):
         assert len(store.text.match('"deploy"', where=ANY, limit=9)) == 1
 
     def test_a_session_in_a_turn_is_not_trashed(self, store: Store) -> None:
+        """K23."""
         begun(store)
         lease = store.acquire(KEY, label="the server", at=FIRST_AT)
         with pytest.raises(SessionBusy) as error:

@@ -37,6 +37,7 @@ def nursery() -> Iterator[Nursery]:
 def test_a_firing_that_is_killed_happened_once_when_the_session_is_resumed(
     kind: str, nursery: Nursery, tmp_path: Path
 ) -> None:
+    """K9."""
     different, _ = _killed_at_steps(kind, nursery, tmp_path, trials=TRIALS)
 
     assert different == {}

@@ -174,7 +174,7 @@ def test_a_damaged_export_is_refused_and_salvaged_only_if_asked_for(
 def test_every_real_file_of_these_formats_is_imported_with_the_counts_of_its_readme(
     cli: CommandLine, sessions: Sessions, shared_data: Path
 ) -> None:
-    """C-12."""
+    """P4, C-12."""
     paths = [str(shared_data / place) for place in ("home", "aider", "exports/chatgpt")]
     document = cli("import", *paths, "--json").json
     again = cli("import", *paths, "--json").json
@@ -195,7 +195,7 @@ def test_every_real_file_of_these_formats_is_imported_with_the_counts_of_its_rea
 def test_an_export_goes_through_a_pipe_into_another_store_event_for_event(
     cli: CommandLine, sessions: Sessions, upload: str, tmp_path: Path
 ) -> None:
-    """C-11: equal hashes, in an empty store."""
+    """P7, C-11: equal hashes, in an empty store."""
     url = f"bundles:{tmp_path}/elsewhere"
     exported = cli("export", upload)
     taken = cli("--store", url, "import", "-", "--json", text=exported.out)

@@ -191,6 +191,7 @@ def test_there_are_enough_payloads() -> None:
 
 @pytest.mark.parametrize("text", PAYLOADS)
 def test_whatever_a_session_holds_the_page_runs_nothing_and_asks_for_nothing(sessions: Sessions, text: str) -> None:
+    """P7."""
     page = _page(hostile(sessions, text))
 
     assert page.problems == []

@@ -42,6 +42,7 @@ def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sessions]
 def test_a_session_comes_back_with_equal_hashes_artifacts_branches_and_title(
     source: Sessions, target: Sessions
 ) -> None:
+    """P7."""
     made = upload(source)
     (taken,) = import_jsonl(target, io.BytesIO(lines_of(source, made)))
     session = target.get(UPLOAD)

@@ -48,6 +48,7 @@ def _changed(data: bytes, number: int, change: Change) -> bytes:
 
 
 def test_a_file_that_is_torn_anywhere_is_refused_and_nothing_is_written(target: Sessions, whole: bytes) -> None:
+    """P7."""
     ends = [*range(0, len(whole) - 1, 211), len(whole) - 2]
     refused = []
     for end in ends:

@@ -31,6 +31,7 @@ def test_a_verb_that_is_killed_happened_or_did_not(verb: str, place: Place, nurs
 def test_a_verb_that_is_killed_at_each_of_its_steps_happened_or_did_not(
     verb: str, place: Place, nursery: Nursery, tmp_path: Path
 ) -> None:
+    """K23."""
     differences, kills = _kill_at_steps(verb, place, nursery, tmp_path, trials=100_000)
 
     assert differences == {}
