@@ -1,0 +1,166 @@
+"""An OpenAI-compatible endpoint as the chunks of its replies: whatever goes wrong with it is a `ModelFailed`.
+
+What it refuses for now (429, 5xx, a connection that fails) is tried again by the client library, which waits as long as
+the endpoint asks, for two minutes at the most.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from playhead.agents import model_failures as failures
+from playhead.errors import ExtraMissing, InvalidName, ModelFailed
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+OPENAI_URL = "https://api.openai.com/v1"
+CONNECT_S = 10.0
+TIMEOUT_S = 120.0
+"""An endpoint that is silent for so long, before the first piece or between two, has failed."""
+
+
+class Endpoint:
+    """Where a model answers. The key is sent there and told nowhere: not in an error, and not by this object.
+
+    Raises `InvalidName` for what is no URL, no key or no setting.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str | None,
+        api_key: str | None,
+        settings: Mapping[str, Any] | None,
+        retries_max: int,
+        timeout_s: float,
+    ) -> None:
+        self._model = model
+        self._base_url = _checked_url(base_url or OPENAI_URL)
+        self._shown = failures.shown_endpoint(self._base_url)
+        self._key = _checked_key(api_key)
+        self._settings = _checked_settings(settings or {})
+        self._retries_max, self._timeout_s = retries_max, timeout_s
+        self._tells_usage = True
+
+    async def client(self) -> AsyncOpenAI:
+        """Return a client for one answer: it belongs to one event loop, and an agent may be used in several."""
+        try:
+            import openai
+        except ModuleNotFoundError as error:
+            raise ExtraMissing("the openai package", extra="openai") from error
+        timeout = openai.Timeout(self._timeout_s, connect=min(CONNECT_S, self._timeout_s))
+        client = openai.AsyncOpenAI(
+            api_key=self._key or "none",
+            base_url=self._base_url,
+            max_retries=self._retries_max,
+            timeout=timeout,
+        )
+        # The library takes these from the environment, and would tell them to any endpoint.
+        client.organization = client.project = None
+        return client
+
+    async def chunks(self, client: AsyncOpenAI, body: Mapping[str, Any]) -> AsyncGenerator[Mapping[str, Any]]:
+        """Send a request, and yield the chunks of the reply (or the whole of it) as plain objects.
+
+        Raises `ModelFailed` for all that goes wrong; it holds on to no error of the client library.
+        """
+        import openai
+
+        failure: ModelFailed | None = None
+        try:
+            async with await self._opened(client, body) as stream:
+                if "json" in stream.response.headers.get("content-type", ""):
+                    # It does not stream, whatever it was asked, and sends the reply whole.
+                    yield _object(await stream.response.aread())
+                else:
+                    async for chunk in stream:
+                        yield chunk.to_dict(warnings=False)
+        except openai.APIStatusError as error:
+            attempts = 1 + (self._retries_max if error.status_code == 429 or error.status_code >= 500 else 0)
+            failure = failures.refused(error, attempts=attempts, **self._told())
+        except openai.APITimeoutError:
+            failure = failures.too_slow(model=self._model, endpoint=self._shown, timeout_s=self._timeout_s)
+        except _NotReached as error:
+            failure = failures.unreachable(error, attempts=self._retries_max + 1, **self._told())
+        except openai.APIConnectionError as error:
+            failure = self.broken_off(f"the connection was lost ({error.__cause__})")
+        except openai.OpenAIError as error:
+            failure = self.broken_off(str(error))
+        except (ValueError, RecursionError) as error:
+            failure = self.broken_off(f"it sent what is no JSON ({error})")
+        if failure is not None:
+            raise failure
+
+    async def _opened(self, client: AsyncOpenAI, body: Mapping[str, Any]) -> Any:
+        """Return the stream of a reply, once the endpoint has begun one."""
+        import openai
+
+        # Any from here on: the library's types know OpenAI's own endpoint, and a fixed set of fields.
+        create: Any = client.chat.completions.create
+        headers = {"Authorization": openai.Omit()} if self._key is None else {}
+        body = {**body, "extra_body": self._settings, "extra_headers": headers}
+        try:
+            if not self._tells_usage:
+                return await create(**body)
+            try:
+                return await create(**body, stream_options={"include_usage": True})
+            except openai.BadRequestError as error:
+                if "stream_options" not in str(error.body):
+                    raise
+            self._tells_usage = False
+            return await create(**body)
+        except openai.APITimeoutError:
+            raise
+        except openai.APIConnectionError as error:
+            raise _NotReached from error.__cause__
+
+    def broken_off(self, why: str) -> ModelFailed:
+        """Return that an answer had begun to come and was cut short."""
+        return failures.broken_off(why, **self._told())
+
+    def _told(self) -> dict[str, Any]:
+        return {"model": self._model, "endpoint": self._shown, "key": self._key}
+
+
+class _NotReached(Exception):
+    """No reply came at all. The cause says why."""
+
+
+def _object(data: bytes) -> Mapping[str, Any]:
+    value = json.loads(data)
+    if not isinstance(value, dict):
+        raise ValueError(f"a {type(value).__name__} in place of an object")
+    return value
+
+
+def _checked_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    if taken := sorted(_OWN_FIELDS & set(settings)):
+        raise InvalidName(f"{taken[0]!r} of a request is the agent's to set, and no setting")
+    return dict(settings)
+
+
+_OWN_FIELDS = frozenset({"messages", "model", "n", "stream", "stream_options", "tools"})
+
+
+def _checked_url(url: str) -> str:
+    try:
+        parts = urlsplit(url.strip())
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_url = False
+    if not is_url:
+        shown = url.partition("?")[0].rpartition("@")[2]
+        raise InvalidName(f"a base URL is such as http://localhost:8080/v1, not {shown!r}")
+    return url.strip()
+
+
+def _checked_key(key: str | None) -> str | None:
+    key = (key or "").strip()
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise InvalidName("the API key has characters in it that no key has; was something else copied with it?")
+    return key or None
