@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks import append, bundle, cli, resume, search, snapshot, stream
+from benchmarks import append, bundle, cli, picker, resume, search, snapshot, stream
 from benchmarks.measure import Result, report
 
 SHORT: dict[str, Callable[[], list[Result]]] = {
@@ -20,6 +20,7 @@ SHORT: dict[str, Callable[[], list[Result]]] = {
     "bundle": partial(bundle.results, 50),
     "search": partial(search.results, 3_000, 50),
     "cli": partial(cli.results, 50),
+    "picker": partial(picker.results, 1_000),
 }
 
 

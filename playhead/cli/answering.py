@@ -1,29 +1,25 @@
-"""Answering a prompt: the one place where the command line drives an agent."""
+"""Answering a prompt: the one place where a command that asks once drives an agent."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
-from importlib import import_module
 
-from playhead.cli.failures import Failure
+from playhead.agents.protocol import BlockingAnswer
+from playhead.cli.agents import ANSWERED_BY, STATE_SCOPE, goes_on_note, last_answered_by
 from playhead.model.event import Event
 from playhead.session import Session, Sessions
-from playhead.turn import Turn
 from playhead.views.interrupts import Interrupt
 
-AGENT_MODULE = "playhead.agents.default"
-
-Agent = Callable[[Sessions, Session, Turn, str], Generator[str]]
-"""What answers: called with the store, the session, the open turn and the prompt, it records everything in the turn and
-yields the text of its answer as it comes. `playhead.agents.protocol.for_blocking` makes one of any agent."""
+TURN_LABEL = "command line"
+"""How others are told who is in a turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a prompt. events: those of the turn, in order. status: how the turn ended. waiting: the questions
-    that the session now waits for."""
+    """What came of a prompt. events: those of the turn, in order. status: how the turn ended. error: what the agent
+    says went wrong, or None. waiting: the questions that the session now waits for."""
 
     text: str
     turn: str
@@ -31,20 +27,11 @@ class Answer:
     status: str
     events: list[Event]
     waiting: list[Interrupt]
-
-
-def built_in_agent() -> Agent:
-    """Return the agent that comes with Playhead. Raises `Failure` where it was left out."""
-    try:
-        # Loaded on use: an agent brings packages that no other command needs.
-        agent: Agent = import_module(AGENT_MODULE).answer
-    except ModuleNotFoundError as error:
-        raise Failure(f"the built-in agent cannot be loaded: there is no {error.name}", code=1) from error
-    return agent
+    error: str | None = None
 
 
 def answered(
-    agent: Agent, sessions: Sessions, session: Session, prompt: str, *, on_text: Callable[[str], None]
+    agent: BlockingAnswer, sessions: Sessions, session: Session, prompt: str, *, on_text: Callable[[str], None]
 ) -> Answer:
     """Let an agent answer a prompt in a turn of the session; `on_text` is given the text as it comes.
 
@@ -53,15 +40,29 @@ def answered(
     """
     before_seq = session.seq
     said: list[str] = []
-    with session.turn(prompt, label="command line") as turn:
+    with session.turn(prompt, label=TURN_LABEL) as turn:
         with closing(agent(sessions, session, turn, prompt)) as pieces:
             for text in pieces:
                 said.append(text)
                 on_text(text)
         number = turn.number
     events = _events_after(session, before_seq)
-    ended = [event.body["status"] for event in events if event.kind == "turn_ended" and event.turn == turn.turn_id]
-    return Answer("".join(said), turn.turn_id, number, ended[-1], events, session.waiting)
+    ended = [event.body for event in events if event.kind == "turn_ended" and event.turn == turn.turn_id][-1]
+    return Answer(
+        "".join(said), turn.turn_id, number, ended["status"], events, session.waiting, error=ended.get("error")
+    )
+
+
+def who_goes_on(session: Session, name: str) -> str | None:
+    """Let the session remember who answers from here on; return the sentence about a change, None where there is none.
+
+    Raises `SessionBusy` where somebody is in a turn; nothing was written then.
+    """
+    before = last_answered_by(session.state, session.event(1).body)
+    if before == name:
+        return None
+    session.set_state({ANSWERED_BY: name}, scope=STATE_SCOPE)
+    return goes_on_note(before, name)
 
 
 def _events_after(session: Session, seq: int) -> list[Event]:

@@ -52,6 +52,17 @@ def named(sessions: Sessions, name: str) -> SessionKey:
     raise Failure(f'no session answers to "{name}"{_hint(name)}', code=3, lines=_nearest(rows, name))
 
 
+def surely_named(sessions: Sessions, name: str) -> SessionKey | None:
+    """Return the key that `name` cannot but mean: a whole id, or a rank such as `@last` (with its `@`). Else None.
+
+    Raises `Failure` for a rank that no session has.
+    """
+    found = _by_whole_id(sessions, name)
+    if found is None and name.startswith("@") and _rank(name) is not None:
+        return named(sessions, name)
+    return found
+
+
 def named_event(sessions: Sessions, name: str) -> tuple[SessionKey, int | None]:
     """Return the key that a person means, and the seq where they wrote `SESSION#SEQ`, as answers and links do.
 

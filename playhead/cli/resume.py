@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
-from playhead.cli.answering import answered, built_in_agent
-from playhead.cli.asking import asked
+from playhead.agents.triggers import trigger_types
+from playhead.aio import AsyncSession, AsyncSessions
+from playhead.cli.agents import (
+    ABOUT,
+    AgentOption,
+    BaseUrlOption,
+    DocumentsOption,
+    InstructionsOption,
+    ModelOption,
+    Wanted,
+    chosen,
+)
+from playhead.cli.asking import agreed
 from playhead.cli.command import Command, Here, JsonOption
+from playhead.cli.conversing import conversed
 from playhead.cli.documents import document, session_document
-from playhead.cli.failures import Failure, report
-from playhead.cli.naming import all_rows, named, title_of
+from playhead.cli.failures import Failure
+from playhead.cli.naming import all_rows, named_event, title_of
 from playhead.cli.page import is_typed, print_entries, print_heading
+from playhead.cli.picker import picked
+from playhead.cli.slash import fork_title
 from playhead.cli.table import Styled
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import one_line
+from playhead.model.ids import SessionKey
 from playhead.session import Session, Sessions
 from playhead.views.transcript import Entry
 
-INTERRUPTED = 130
 RECENT_SHOWN = 5
 EXCHANGE_EVENTS = 200
 """Events of the path among which the last exchange is looked for: a resume does not read the history."""
-
-PROMPT = "> "
+LEFT = 130
+"""The exit code of a picker that was left without a choice, as with any program to pick with."""
 
 
 def run(
@@ -39,17 +54,36 @@ def run(
         ),
     ] = None,
     last: Annotated[bool, typer.Option("--last", help="The session that was active last")] = False,
+    cwd: Annotated[bool, typer.Option("--cwd", help="The session of this folder that was active last")] = False,
+    pick: Annotated[bool, typer.Option("--pick", help="Pick one from a list, as without a name at a terminal")] = False,
+    fork: Annotated[bool, typer.Option("--fork", help="Go on in a copy, and leave the session as it is")] = False,
+    at: Annotated[
+        int | None,
+        typer.Option("--at", metavar="SEQ", min=1, help="With --fork copy up to this event, else put the head on it"),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Move the head without asking")] = False,
+    agent: AgentOption = None,
+    model: ModelOption = None,
+    base_url: BaseUrlOption = None,
+    documents: DocumentsOption = None,
+    instructions: InstructionsOption = None,
     json: JsonOption = False,
 ) -> int:
     """Take the session over, say what came back, and go on with it where a person can type."""
-    if session is not None and last:
-        raise Failure("a session and --last exclude each other; give one of them", code=2)
+    if (session is not None) + last + cwd + pick > 1:
+        raise Failure("a session, --last, --cwd and --pick exclude each other; give one of them", code=2)
+    converses = here.terminal.can_ask and not json
+    answering = (
+        chosen(here, Wanted(agent, model, base_url, documents, instructions), stays_open=True) if converses else None
+    )
     with here.open_existing() as sessions:
-        name = "@last" if last else session
-        if name is None:
-            raise Failure("name a session, or give --last", code=2, lines=_recent(sessions))
-        key = named(sessions, name)
-        with sessions.resume(key.id, app=key.app, user=key.user) as resumed:
+        place = _place(here, sessions, "@last" if last else session, cwd=cwd, pick=pick, at=at)
+        if place is None:
+            return LEFT
+        key = _forked(here.terminal, sessions, place) if fork else place.key
+        with sessions.resume(key.id, app=key.app, user=key.user, triggers=trigger_types()) as resumed:
+            if place.at is not None and not fork:
+                _moved(here.terminal, resumed, place.at, is_agreed=yes)
             exchange = _last_exchange(resumed.transcript(last=EXCHANGE_EVENTS))
             if json:
                 here.terminal.json(_document(resumed, exchange))
@@ -57,7 +91,13 @@ def run(
             print_heading(here.terminal, resumed)
             _print_resumed(here.terminal, resumed)
             print_entries(here.terminal, exchange, tools="short")
-            return _converse(here.terminal, sessions, resumed) if here.terminal.can_ask else 0
+    if answering is None:
+        return 0
+
+    async def opening(again: AsyncSessions) -> AsyncSession:
+        return await again.resume(key.id, app=key.app, user=key.user, triggers=trigger_types())
+
+    return conversed(here, answering, opening, at_once=True)
 
 
 COMMAND = Command(
@@ -65,15 +105,72 @@ COMMAND = Command(
     about=(
         "Whatever a crash left open is closed first and told to the agent: messages that were being written, tool "
         "calls without a result, running jobs, the turn itself. At a terminal you then type prompts: Ctrl-C stops the "
-        "answer and keeps what was said, twice leaves, and so does Ctrl-D. In a pipe it prints what came back and ends."
+        "answer and keeps what was said, twice leaves, and so does Ctrl-D. In a pipe it prints what came back and "
+        "ends. Without a name a terminal shows a list to pick from: type to filter, Tab shows the end of a session.\n\n"
+        f"{ABOUT}"
     ),
     examples=(
         "playhead resume --last",
-        'playhead resume "Flaky upload test"',
+        'playhead resume "Flaky upload test" --fork',
+        "playhead resume @last --fork --at 8",
         "playhead resume @-2 --json | jq .resumed",
     ),
     exits=(3, 4, 5, 130),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A session, and the event in it that was named."""
+
+    key: SessionKey
+    at: int | None = None
+
+
+def _place(here: Here, sessions: Sessions, name: str | None, *, cwd: bool, pick: bool, at: int | None) -> _Place | None:
+    """Return what the arguments name; None where a person left the list without picking."""
+    if cwd:
+        rows = sessions.list(cwd=here.folder, limit=1).items
+        if not rows:
+            raise Failure(f"there is no session of {one_line(here.folder)}", code=3, lines=_recent(sessions))
+        return _Place(rows[0].key, at)
+    if name is not None:
+        key, seq = named_event(sessions, name)
+        if at is not None and seq is not None and at != seq:
+            raise Failure(f"{one_line(name)} names event {seq}, and --at names {at}; give one of them", code=2)
+        return _Place(key, seq if at is None else at)
+    if not here.terminal.can_ask or here.environment.get("TERM") in (None, "", "dumb"):
+        if pick:
+            raise Failure("--pick needs a terminal that can show a list", code=2)
+        raise Failure("name a session, or give --last", code=2, lines=_recent(sessions))
+    try:
+        key_picked = picked(sessions, now=here.now())
+    except ImportError as error:
+        raise Failure(
+            f"the list to pick from needs {error.name}: pip install 'playhead[cli]'", code=1, lines=_recent(sessions)
+        ) from error
+    return None if key_picked is None else _Place(key_picked, at)
+
+
+def _forked(terminal: Terminal, sessions: Sessions, place: _Place) -> SessionKey:
+    """Fork the session, and return the fork's key."""
+    with sessions.get(place.key.id, app=place.key.app, user=place.key.user) as session:
+        forked = session.fork(at=place.at, title=fork_title(session.summary().title))
+    terminal.note(f"{forked.key} begins as a copy of {place.key} and leaves that as it is.")
+    return forked.key
+
+
+def _moved(terminal: Terminal, session: Session, seq: int, *, is_agreed: bool) -> None:
+    """Put the head on an event, once the person agrees. Nothing is deleted, and it is said how to go back."""
+    before = session.head
+    target = session.at(seq).head
+    if target == before:
+        return
+    if not is_agreed and not agreed(terminal, f"Move the head from event {before} to event {target}?"):
+        raise Failure("the head was not moved; --fork goes on in a copy instead", code=1)
+    session.seek(target, why="switch")
+    terminal.note(f"The head moved from event {before} to event {target}. Nothing is deleted.")
+    terminal.note(f"To go back: playhead rewind {session.key} --head {before}")
 
 
 def _recent(sessions: Sessions) -> list[str]:
@@ -121,33 +218,3 @@ def _print_resumed(terminal: Terminal, session: Session) -> None:
         terminal.line(Styled(f"Trigger {problem.id} ({problem.type}) did not come back: {problem.reason}.", "yellow"))
     for interrupt in session.waiting:
         terminal.line(Styled("Waits for you: ", "yellow"), interrupt.question or interrupt.reason)
-
-
-def _converse(terminal: Terminal, sessions: Sessions, session: Session) -> int:
-    """Read prompts and have them answered until the person leaves; return the exit code.
-
-    A first Ctrl-C stops what is going on, a second one before the next prompt leaves.
-    """
-    agent = built_in_agent()
-    was_interrupted = False
-    while True:
-        terminal.line()
-        try:
-            prompt = asked(PROMPT)
-            if prompt is None:
-                terminal.line()
-                return 0
-            if not prompt.strip():
-                continue
-            was_interrupted = False
-            answered(agent, sessions, session, prompt, on_text=terminal.start)
-            terminal.line()
-        except KeyboardInterrupt:
-            terminal.line()
-            if was_interrupted:
-                return INTERRUPTED
-            was_interrupted = True
-            terminal.note("Stopped; what was said is kept. Ctrl-C again leaves.")
-        except Exception as error:
-            # Whatever an agent raised: its turn is recorded as failed, and the person can go on.
-            report(error, terminal)

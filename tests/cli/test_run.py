@@ -8,25 +8,24 @@ from pathlib import Path
 import pytest
 
 from playhead import Sessions
-from playhead.cli.answering import Agent
-from tests.cli import agents
 from tests.cli.conftest import CommandLine
+from tests.cli.terminals import in_a_terminal
 
-UseAgent = Callable[[Agent], None]
+UseAgent = Callable[[str], None]
 
 
 @pytest.fixture
-def use_agent(monkeypatch: pytest.MonkeyPatch) -> UseAgent:
-    """Puts an agent in the place of the built-in one."""
+def use_agent(tmp_home: Path, monkeypatch: pytest.MonkeyPatch) -> UseAgent:
+    """Puts an agent of the tests in the place of the built-in one."""
 
-    def use(agent: Agent) -> None:
-        monkeypatch.setattr("playhead.cli.run.built_in_agent", lambda: agent)
+    def use(agent: str) -> None:
+        monkeypatch.setenv("PLAYHEAD_AGENT", f"tests.cli.agents:{agent}")
 
     return use
 
 
 def test_the_answer_is_printed_and_kept(cli: CommandLine, sessions: Sessions, use_agent: UseAgent) -> None:
-    use_agent(agents.echo)
+    use_agent("echo")
     answer = cli("run", "-p", "hello")
     session = sessions.get("@last")
     said = [(message.role, message.text) for message in session.conversation()]
@@ -38,7 +37,7 @@ def test_the_answer_is_printed_and_kept(cli: CommandLine, sessions: Sessions, us
 
 
 def test_a_prompt_can_come_through_a_pipe(cli: CommandLine, use_agent: UseAgent) -> None:
-    use_agent(agents.echo)
+    use_agent("echo")
 
     assert cli("run", text="from the pipe\n").out == "You said: from the pipe\n\n"
 
@@ -47,7 +46,7 @@ def test_a_prompt_can_come_through_a_pipe(cli: CommandLine, use_agent: UseAgent)
 def test_an_empty_prompt_is_a_usage_error_and_makes_no_session(
     cli: CommandLine, sessions: Sessions, use_agent: UseAgent, text: str
 ) -> None:
-    use_agent(agents.echo)
+    use_agent("echo")
     answer = cli("run", text=text)
 
     assert (answer.code, answer.out) == (2, "")
@@ -57,7 +56,7 @@ def test_an_empty_prompt_is_a_usage_error_and_makes_no_session(
 def test_a_session_goes_on_with_the_next_turn(
     cli: CommandLine, sessions: Sessions, upload: str, use_agent: UseAgent
 ) -> None:
-    use_agent(agents.echo)
+    use_agent("echo")
     answer = cli("run", "-p", "And then?", "--session", "flaky upload test")
 
     assert answer.code == 0
@@ -67,7 +66,7 @@ def test_a_session_goes_on_with_the_next_turn(
 
 def test_without_a_session_nothing_is_written(cli: CommandLine, tmp_home: Path, use_agent: UseAgent) -> None:
     """K6."""
-    use_agent(agents.echo)
+    use_agent("echo")
     text, document = cli("run", "-p", "hello", "--no-session"), cli("run", "-p", "hello", "--no-session", "--json").json
 
     assert (text.code, text.out, text.err) == (0, "You said: hello\n", "")
@@ -79,7 +78,7 @@ def test_without_a_session_nothing_is_written(cli: CommandLine, tmp_home: Path, 
 def test_the_json_has_the_answer_its_turn_and_its_events(
     cli: CommandLine, sessions: Sessions, use_agent: UseAgent
 ) -> None:
-    use_agent(agents.echo)
+    use_agent("echo")
     document = cli("run", "-p", "hello", "--json").json
     session = sessions.get("@last")
 
@@ -90,7 +89,7 @@ def test_the_json_has_the_answer_its_turn_and_its_events(
 
 
 def test_json_lines_come_as_things_happen(cli: CommandLine, use_agent: UseAgent) -> None:
-    use_agent(agents.echo)
+    use_agent("echo")
     lines = [json.loads(line) for line in cli("run", "-p", "hello", "--jsonl").out.splitlines()]
     events = [line["event"]["kind"] for line in lines if line["type"] == "event"]
 
@@ -104,7 +103,7 @@ def test_a_turn_that_waits_for_a_person_ends_with_10_and_says_how_to_go_on(
     cli: CommandLine, sessions: Sessions, use_agent: UseAgent
 ) -> None:
     """Z11."""
-    use_agent(agents.asking)
+    use_agent("asking")
     answer = cli("run", "-p", "Clean up")
     session = sessions.get("@last")
 
@@ -117,7 +116,7 @@ def test_a_turn_that_waits_for_a_person_ends_with_10_and_says_how_to_go_on(
 def test_an_agent_that_fails_leaves_what_it_said_and_a_failed_turn(
     cli: CommandLine, sessions: Sessions, use_agent: UseAgent
 ) -> None:
-    use_agent(agents.failing)
+    use_agent("failing")
     answer = cli("run", "-p", "hello")
     session = sessions.get("@last")
     ended = session.event(session.seq).body
@@ -132,7 +131,7 @@ def test_an_agent_that_fails_leaves_what_it_said_and_a_failed_turn(
 def test_an_interrupted_run_ends_with_130_and_a_cancelled_turn(
     cli: CommandLine, sessions: Sessions, use_agent: UseAgent
 ) -> None:
-    use_agent(agents.interrupted)
+    use_agent("interrupted")
     answer = cli("run", "-p", "hello")
     session = sessions.get("@last")
 
@@ -144,7 +143,7 @@ def test_an_interrupted_run_ends_with_130_and_a_cancelled_turn(
 def test_a_busy_session_names_its_holder_and_takes_no_prompt(
     cli: CommandLine, sessions: Sessions, upload: str, use_agent: UseAgent
 ) -> None:
-    use_agent(agents.echo)
+    use_agent("echo")
     with sessions.get(upload).turn("Wait", label="the other window"):
         before = sessions.get(upload).seq
         answer = cli("run", "-p", "Me too", "--session", upload)
@@ -155,17 +154,48 @@ def test_a_busy_session_names_its_holder_and_takes_no_prompt(
     assert after == before
 
 
-def test_a_playhead_without_its_agent_says_so_before_anything_is_written(
-    cli: CommandLine, sessions: Sessions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("playhead.cli.answering.AGENT_MODULE", "playhead.agents.absent")
-    answer = cli("run", "-p", "hello")
-
-    assert (answer.code, answer.out) == (1, "")
-    assert "playhead.agents.absent" in answer.err
-    assert sessions.list().total == 0
-
-
-@pytest.mark.parametrize("options", [["--session", "x", "--no-session"], ["--json", "--jsonl"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--session", "x", "--no-session"],
+        ["--json", "--jsonl"],
+        ["--title", "x", "--no-session"],
+        ["--label", "x", "--session", "y"],
+        ["-p", "twice"],
+    ],
+)
 def test_options_that_contradict_each_other_are_refused(cli: CommandLine, options: list[str]) -> None:
-    assert cli("run", "-p", "hello", *options).code == 2
+    assert cli("run", "hello", *options).code == 2
+
+
+def test_a_prompt_needs_no_option_and_a_new_session_takes_a_title_and_labels(
+    cli: CommandLine, sessions: Sessions, use_agent: UseAgent
+) -> None:
+    use_agent("echo")
+    answer = cli("run", "hello there", "--title", "First steps", "--label", "trial", "--label", "docs")
+    summary = sessions.get("@last").summary()
+
+    assert answer.out == "You said: hello there\n"
+    assert (summary.title, summary.labels) == ("First steps", ("trial", "docs"))
+
+
+def test_a_turn_that_the_agent_ends_as_failed_is_a_failure(
+    cli: CommandLine, sessions: Sessions, use_agent: UseAgent
+) -> None:
+    use_agent("giving_up")
+    answer = cli("run", "hello")
+
+    assert (answer.code, answer.out) == (1, "I cannot.\n")
+    assert "error: the model is out of order" in answer.err
+    assert "as turn 1" in answer.err
+
+
+def test_one_ctrl_c_ends_a_run_with_130_and_keeps_what_was_said(sessions: Sessions) -> None:
+    """C-16."""
+    shown = in_a_terminal("run", "slow", "--agent", "tests.cli.agents:talking", typed=[("It begins", "\x03")])
+    session = sessions.get("@last")
+
+    assert shown.code == 130
+    assert "Traceback" not in shown.shown
+    assert session.conversation()[-1].text == "It begins"
+    assert session.event(session.seq).body["status"] == "cancelled"

@@ -1,0 +1,215 @@
+"""The picker: what it shows, what keys do, and how little of ten thousand sessions a key touches."""
+
+from concurrent.futures import Future
+
+import pytest
+from prompt_toolkit.input import create_pipe_input
+from prompt_toolkit.output import DummyOutput
+
+from playhead import Sessions
+from playhead.cli import text as texts
+from playhead.cli.picker import PREVIEW_EVENTS, Rows, haystack, preview, row_text
+from playhead.cli.picker_screen import shown
+from playhead.features.listing import Listed
+from playhead.model.ids import SessionKey
+from playhead.views.summary import Summary
+from tests.cli.conftest import ESCAPES
+
+NOW = 1_785_585_600.0
+MANY = 10_000
+
+
+def listed(number: int, *, title: str | None = None, labels: tuple[str, ...] = ()) -> Listed:
+    """Return the row of a session that was active `number` minutes ago."""
+    summary = Summary(
+        seq=10,
+        title=title or f"Upload {number}",
+        is_titled=True,
+        preview=f"Why does upload {number} fail?",
+        last_user="",
+        last_agent="",
+        status="open",
+        agents=("coordinator",),
+        labels=labels,
+        turn_count=3,
+        user_message_count=3,
+        agent_message_count=3,
+        tool_call_count=0,
+        event_count=10,
+        input_tokens=0,
+        output_tokens=0,
+        created_at=NOW,
+        last_active_at=NOW - 60.0 * number,
+        cwd=f"/home/ada/project-{number % 7}",
+    )
+    return Listed(SessionKey("default", "default", f"session-{number:05}"), summary)
+
+
+@pytest.fixture
+def many() -> Rows:
+    rows = Rows(NOW)
+    rows.fill([listed(number) for number in range(MANY)])
+    return rows
+
+
+def test_a_paint_formats_the_rows_in_view_and_no_others(many: Rows) -> None:
+    """C-08."""
+    first = many.in_view(30, 100)
+    counts = [many.formatted_count]
+    for key in ("4", "42", "424"):
+        many.filter(key)
+        many.in_view(30, 100)
+        counts.append(many.formatted_count)
+
+    assert len(first) == 30
+    assert counts[:3] == [30, 60, 90]
+    assert counts[3] - counts[2] == many.counts[0] < 30
+
+
+def test_the_choice_moves_and_stays_in_view(many: Rows) -> None:
+    many.in_view(10, 80)
+    many.move(25)
+    middle, view = many.chosen, many.in_view(10, 80)
+    many.move(MANY)
+    last = many.chosen
+    many.in_view(10, 80)
+    many.move(-2 * MANY)
+    first, top = many.chosen, many.in_view(10, 80)
+
+    assert middle is not None and middle.id == "session-00025"
+    assert [is_chosen for _, is_chosen in view] == [False] * 9 + [True]
+    assert last is not None and last.id == "session-09999"
+    assert first is not None and first.id == "session-00000"
+    assert top[0][1]
+
+
+def test_a_filter_that_grows_and_shrinks_leaves_what_it_says(many: Rows) -> None:
+    lefts = []
+    for query in ("up", "upload 99", "upload 9999", "upload 99", "", "no such words"):
+        many.filter(query)
+        lefts.append(many.counts[0])
+
+    assert lefts[0] == lefts[4] == MANY
+    assert lefts[2] == 1
+    assert lefts[1] == lefts[3] > 1
+    assert lefts[5] == 0
+    assert many.chosen is None
+    assert many.in_view(10, 80) == []
+
+
+def test_the_filter_finds_what_list_finds(sessions: Sessions, upload: str, hostile: str) -> None:
+    """W-08."""
+    rows = Rows(NOW)
+    rows.fill(sessions.list().items)
+    found: dict[str, tuple[int, int]] = {}
+    for query in ("flaky", "UPLOAD test", "ada", "researcher", "nothing like it", "", "owned"):
+        rows.filter(query)
+        found[query] = (rows.counts[0], sessions.list(query=query).total)
+
+    assert {query: pair for query, pair in found.items() if pair[0] != pair[1]} == {}
+    assert found["flaky"] == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "title", ["plain", "日本語の長いタイトル" * 10, f"evil {ESCAPES}", "e\u0301" * 90, "\u202eabc"]
+)
+@pytest.mark.parametrize("width", [20, 40, 79, 200])
+def test_a_row_is_as_wide_as_the_terminal_and_safe(title: str, width: int) -> None:
+    text = row_text(listed(5, title=title), NOW, width)
+
+    assert texts.width(text) == width
+    assert not set(text) & {"\x1b", "\x07", "\x9b", "\x08", "\u202e", "\n"}
+
+
+def test_a_row_shows_what_a_list_shows() -> None:
+    pinned = row_text(listed(5, labels=("pinned",)), NOW, 100)
+    unreadable = row_text(Listed(SessionKey("default", "default", "broken"), None, "not a database"), NOW, 100)
+
+    assert pinned.startswith("★ Upload 5")
+    assert pinned.split()[-5:] == ["coordinator", "open", "3", "5", "min"]
+    assert "(not a database)" in unreadable and "unreadable" in unreadable
+    assert haystack(listed(5)).startswith("upload 5\n")
+
+
+def test_a_preview_reads_the_tail_and_not_the_log(
+    sessions: Sessions, upload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sessions.create("long-0001", title="Long") as session:
+        for number in range(40):
+            with session.turn(f"Prompt {number}") as turn:
+                turn.say(f"Answer {number}")
+    read = 0
+    events = sessions.store.events
+
+    def counted(*arguments: object, **options: object) -> list[object]:
+        nonlocal read
+        found = events(*arguments, **options)  # type: ignore[arg-type]
+        read += len(found)
+        return found  # type: ignore[return-value]
+
+    monkeypatch.setattr(sessions.store, "events", counted)
+    text = preview(sessions, SessionKey("default", "default", "long-0001"), 80)
+
+    assert text.splitlines()[0] == "long-0001"
+    assert "Answer 39" in text and "Prompt 20" not in text
+    assert read <= 3 * PREVIEW_EVENTS
+
+
+def test_a_preview_of_what_cannot_be_read_says_why_and_a_hostile_one_is_safe(sessions: Sessions, hostile: str) -> None:
+    gone = preview(sessions, SessionKey("default", "default", "gone-0001"), 80)
+    text = preview(sessions, SessionKey("default", "default", hostile), 80)
+
+    assert "gone-0001" in gone
+    assert not set(text) & {"\x1b", "\x07", "\x9b", "\x08"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "picked"),
+    [
+        ("\r", "session-00000"),
+        ("\x1b[B\x1b[B\x1b[A\r", "session-00001"),
+        ("upload 42\x7f\x7f77\r", "session-00077"),
+        ("\x1b[F\r", "session-00099"),
+        ("\x1b[F\x1b[H\r", "session-00000"),
+        ("\x1b[6~\r", "session-00038"),
+        ("\t\x1b[6~\t\r", "session-00018"),
+        ("nothing like it\r\x03", None),
+        ("\x04", None),
+    ],
+)
+def test_keys_move_filter_and_pick(typed: str, picked: str | None) -> None:
+    rows = Rows(NOW)
+    rows.fill([listed(number) for number in range(100)])
+    with create_pipe_input() as source:
+        source.send_text(typed)
+        key = shown(
+            rows,
+            load=lambda: _never(),
+            preview=lambda key, width: _done("the end of it"),
+            source=source,
+            screen=DummyOutput(),
+        )
+
+    assert (key.id if key is not None else None) == picked
+
+
+def test_rows_that_come_later_keep_what_was_typed() -> None:
+    rows = Rows(NOW)
+    rows.filter("upload 77")
+    before = rows.in_view(10, 80)
+    rows.fill([listed(number) for number in range(100)])
+
+    assert before == []
+    assert rows.counts == (1, 100)
+    assert rows.query == "upload 77"
+
+
+def _done(text: str) -> "Future[str]":
+    future: Future[str] = Future()
+    future.set_result(text)
+    return future
+
+
+def _never() -> "Future[list[Listed]]":
+    """Return a reading of the sessions that does not end while the test lasts."""
+    return Future()
