@@ -35,8 +35,8 @@ The first of these that is set names the store:
 5. `store` in your own `config.toml`, which `playhead config path` names
 6. the folder that the system keeps for a user's data, such as `~/.local/share/playhead/sessions`
 
-`playhead config show --origin` says what is in force, and where each value comes from. A project's `.playhead.toml` runs no
-code and sends nothing elsewhere: it cannot name an agent, an endpoint, or a place outside its own folder.
+`playhead config show --origin` says what is in force, and where each value comes from. A project's `.playhead.toml`
+runs no code and sends nothing elsewhere: it cannot name an agent, an endpoint, or a place outside its own folder.
 
 ## How a session is named
 

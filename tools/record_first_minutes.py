@@ -1,4 +1,4 @@
-"""Records a newcomer's first minutes at a real terminal, and writes them to docs/first-minutes.md.
+"""Records a newcomer's first minutes at a real terminal: docs/first-minutes.md to read, and .cast to play.
 
     python tools/record_first_minutes.py
 
@@ -8,12 +8,18 @@ own that holds one made-up session of Claude Code, so nothing of this machine ge
 
 from __future__ import annotations
 
+import codecs
+import fcntl
 import json
 import os
+import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,9 +27,13 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parent.parent
 PAGE = PROJECT / "docs" / "first-minutes.md"
+CAST = PAGE.with_suffix(".cast")
 COLUMNS, LINES = 100, 32
 WAIT_S = 30.0
 LOOK_S = 0.1
+KEY_S = 0.02
+READ_S = 1.5
+"""How long a person looks at what came, before the next line."""
 PROMPT = re.compile(r"^\$ $", re.MULTILINE)
 
 
@@ -40,23 +50,30 @@ STEPS = (
     Step("Bring in what is on this machine.", ["playhead import --yes\n"], ["1 of them new"]),
     Step("See what there is, and find a half-remembered word in it.", ["playhead list\n"], ["Flaky upload"]),
     Step("", ["playhead search reset connection\n"], ["2 hits"]),
-    Step("Ask: the built-in agent answers from your sessions and, here, from a folder.", [], []),
     Step(
-        "",
+        "Ask: the built-in agent quotes your sessions and, here, a folder of documents.",
         ['playhead run "How is a session resumed after a crash?" --documents docs\n'],
         ["Kept in"],
     ),
     Step(
-        "Talk. Slash commands rewind, fork, search and export without leaving.",
-        ["playhead chat\n", "what did the upload test do\n", "/rewind\n", "/title Uploads\n"],
-        ["> ", "connection reset", "rewind", "Uploads"],
+        "Talk. Slash commands rewind, fork, search and export without leaving; Ctrl-D leaves, and the session stays.",
+        ["playhead chat\n", "who reset the connection\n", "/rewind\n", "/title Uploads\n", "C-d"],
+        ["Ctrl-D leaves", "by peer", "hidden", "is called", "To go on"],
     ),
-    Step("Ctrl-D leaves; the session stays, and the picker finds it again.", ["C-d", "playhead resume\n"], ["Enter"]),
-    Step("", ["flaky"], ["Flaky upload"]),
-    Step("", ["Escape", "Escape"], []),
-    Step("Look at it event by event, fork it, and see what differs.", ["playhead timeline @-2\n"], ["turn ends"]),
-    Step("", ["playhead export @-2 -o upload.html\n"], ["upload.html"]),
-    Step("Put a session in the trash, and undo that.", ["playhead rm @last\n", "playhead restore @last\n"], ["", ""]),
+    Step("The picker finds it again: type a few letters, Tab shows what is in it.", ["playhead resume\n"], ["Enter"]),
+    Step("", ["flaky", "Tab"], ["Flaky upload", "preview"]),
+    Step("", ["Escape", "Escape"], ["", "$"]),
+    Step("Look at it event by event.", ["playhead timeline claude-code\n"], ["title=flaky"]),
+    Step(
+        "Give it to a colleague as one page that needs nothing else.",
+        ["playhead export claude-code -o upload.html\n"],
+        ["upload.html"],
+    ),
+    Step(
+        "Put a session in the trash, and undo that.",
+        ["playhead rm @last\n", "playhead restore @last\n"],
+        ["restore", ""],
+    ),
     Step("Prove that nothing was lost.", ["playhead verify --all\n"], ["are whole"]),
 )
 
@@ -79,13 +96,43 @@ class Screen:
             "env", "-i", *assigned, "TERM=screen", "bash", "--norc", "--noprofile",
         )  # fmt: skip
 
+        self._tmux("set", "-g", "status", "off")  # It would name this machine.
+        self._began = time.monotonic()
+        self._cast = [json.dumps({"version": 2, "width": COLUMNS, "height": LINES, "title": "Playhead: first minutes"})]
+        self._watched = threading.Thread(target=self._watch, daemon=True)
+        self._watched.start()
+
+    def cast(self) -> str:
+        """Return everything that the terminal was sent, as asciicast v2 (a line for each piece, with its time)."""
+        return "\n".join(self._cast) + "\n"
+
+    def _watch(self) -> None:
+        """Look at the terminal as a person at another one would, until it closes, and keep what is sent there."""
+        pid, descriptor = pty.fork()
+        if pid == 0:
+            os.environ["TERM"] = "xterm-256color"
+            os.execvp("tmux", ["tmux", "-S", self._socket, "attach", "-r"])
+        fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        while True:
+            try:
+                data = os.read(descriptor, 65_536)
+            except OSError:  # The other side is gone.
+                break
+            if not data:
+                break
+            self._cast.append(json.dumps([round(time.monotonic() - self._began, 3), "o", decoder.decode(data)]))
+        os.waitpid(pid, 0)
+
     def type(self, text: str) -> None:
         """Type a line (with its line feed), or press a key that tmux has a name for."""
-        if text.startswith("C-") or text in ("Escape", "Enter"):
+        if text.startswith("C-") or text in ("Escape", "Enter", "Tab"):
             self._tmux("send-keys", text)
             return
         line, feed, _ = text.partition("\n")
-        self._tmux("send-keys", "-l", line)
+        for character in line:
+            self._tmux("send-keys", "-l", character)
+            time.sleep(KEY_S)
         if feed:
             self._tmux("send-keys", "Enter")
 
@@ -96,7 +143,7 @@ class Screen:
         while time.monotonic() < given_up_at:
             time.sleep(LOOK_S)
             shown = self.shown()
-            if text in shown and shown == before:
+            if text.casefold() in shown.casefold() and shown == before:
                 return shown
             before = shown
         raise SystemExit(f"the screen never showed {text!r}; it shows:\n{before}")
@@ -168,8 +215,9 @@ def recorded(screen: Screen, home: Path) -> tuple[list[str], float]:
             screen.clear()
         for typed, shows in zip(step.typed, [*step.shows, *[""] * len(step.typed)], strict=False):
             screen.type(typed)
-            time.sleep(0.6)
+            time.sleep(0.5)
             screen.wait_for(shows)
+            time.sleep(READ_S)
         shown = screen.shown().replace(str(home), "~")
         if shown.strip(" $\n"):
             blocks.append(f"```text\n{shown}\n```")
@@ -186,11 +234,13 @@ def main() -> int:
             blocks, seconds = recorded(screen, home)
         finally:
             screen.close()
+        CAST.write_text(screen.cast().replace(str(home), "~"), encoding="utf-8")
     text = "\n\n".join(
         [
             "# The first minutes",
             f"A newcomer's first minutes at a terminal of {COLUMNS} columns, as tmux captured them: {seconds:.0f} "
-            "seconds, typed by `tools/record_first_minutes.py`, which makes this page. The home holds one "
+            "seconds, typed by `tools/record_first_minutes.py`, which makes this page and, to play them again, "
+            "[first-minutes.cast](first-minutes.cast) (`asciinema play docs/first-minutes.cast`). The home holds one "
             "session of Claude Code and a folder of documents.",
             *blocks,
         ]

@@ -11,6 +11,7 @@ from playhead.aio import AsyncSession, AsyncSessions
 from playhead.cli.agents import (
     ABOUT,
     ANSWERED_BY,
+    BUILT_IN,
     AgentOption,
     BaseUrlOption,
     DocumentsOption,
@@ -58,7 +59,8 @@ def run(
 
     if here.terminal.can_ask and not jsonl:
         where = f"in {one_line(str(key))}" if session is not None else "in a new session"
-        here.terminal.note(f"With {one_line(answering.name)} {where}. /help lists the commands, Ctrl-D leaves.")
+        who = "The built-in agent" if answering.name == BUILT_IN else one_line(answering.name)
+        here.terminal.note(f"{who} answers {where}. /help lists the commands, Ctrl-D leaves.")
     return conversed(here, answering, opening, at_once=session is not None, as_json=jsonl)
 
 

@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "index": ("index", "Show how far search reaches, or build its index again"),
     "db": ("db", "Copy, check and look into the files of the store"),
     "verify": ("verify", "Prove that sessions are undamaged"),
+    "doctor": ("doctor", "Find what is wrong with the store, and mend what can be mended"),
 }
 """Name to the module that holds its `COMMAND`, and what it does in one line.
 

@@ -18,6 +18,7 @@ from playhead.cli.table import Piece, Style, Styled, tab_separated
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import fitted, one_line, padded, width
 from playhead.features.live import all_events
+from playhead.model.event import FACT_KINDS
 from playhead.session import Session
 from playhead.views.timeline import TimelineRow, rows
 
@@ -39,7 +40,7 @@ def run(
     since: Annotated[
         str | None, typer.Option("--since", metavar="WHEN", help="Only from this time on: 2h, yesterday, 2026-08-01")
     ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Only what lies on the current path")] = False,
+    live: Annotated[bool, typer.Option("--live", help="Without what a rewind hides")] = False,
     last: Annotated[
         int | None, typer.Option("--last", "-n", metavar="N", min=1, max=ROWS_MAX, help="Only the last N of them")
     ] = None,
@@ -57,7 +58,7 @@ def run(
             and (not kind or row.kind in kind)
             and (agent is None or row.agent == agent)
             and (from_time is None or row.at >= from_time)
-            and (not live or row.is_on_path)
+            and (not live or row.is_on_path or row.kind in FACT_KINDS)
         )
 
     with here.open_existing() as sessions:
@@ -76,8 +77,8 @@ def run(
 COMMAND = Command(
     run,
     about=(
-        "All branches are in it; what does not lie on the current path is marked with ~, what failed with !. A line "
-        "says how long a call, a turn, a job or a question took where it ends. In a pipe each event is one line: seq, "
+        "All branches are in it; what a rewind hides is marked with ~, what failed with !. A line says "
+        "how long a call, a turn, a job or a question took where it ends. In a pipe each event is one line: seq, "
         "time (UTC), agent, kind, seconds, output tokens, marks, text."
     ),
     examples=(
@@ -104,7 +105,8 @@ def _print(terminal: Terminal, session: Session, found: Iterator[TimelineRow], *
 
 def print_row(terminal: Terminal, row: TimelineRow) -> None:
     """Write one row: aligned for a person, tab-separated for a program."""
-    marks = f"{'!' if row.is_error else ''}{'' if row.is_on_path else '~'}"
+    is_hidden = not row.is_on_path and row.kind not in FACT_KINDS  # Facts lie on no path, and hold on all of them.
+    marks = f"{'!' if row.is_error else ''}{'~' if is_hidden else ''}"
     if not terminal.is_interactive:
         took = "" if row.duration_s is None else f"{row.duration_s:.3f}"
         tokens = "" if row.tokens is None else str(row.tokens)
@@ -121,7 +123,7 @@ def print_row(terminal: Terminal, row: TimelineRow) -> None:
     ]
     used = 7 + 10 + AGENT_COLUMNS + 1 + width(facts) + 1
     label = fitted(one_line(row.label), max(terminal.width - used, LABEL_COLUMNS_MIN))
-    style: Style | None = "red" if row.is_error else None if row.is_on_path else "dim"
+    style: Style | None = "red" if row.is_error else "dim" if is_hidden else None
     terminal.line(*head, Styled(label, style) if style else label)
 
 
