@@ -3,6 +3,7 @@
 import asyncio
 import re
 import threading
+import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from playhead.agents.indexing import JOB_NAME, kept_in_step
 from playhead.agents.intents import Before, Intent, ReadDocument, Research, Search, understood
 from playhead.agents.jobs import Jobs
 from playhead.agents.passages import Passage, best_of
-from playhead.agents.protocol import Request
+from playhead.agents.protocol import Request, answered
 from playhead.agents.wording import PREFACE, PREFACE_DOCUMENTS
 from playhead.aio import open_async
 from tests.agents.conftest import ESCAPES, INSTRUCTIONS, Answer, ask, ungrounded
@@ -262,6 +263,40 @@ def test_the_best_of_several_searches_says_each_thing_once_and_little_of_one_sou
     assert [one.id for one in best_of(found, 3)] == ["a#1", "a#2", "c.md:4-5"]
     assert [one.id for one in best_of(found, 9)] == ["a#1", "a#2", "a#3", "c.md:4-5"]
     assert best_of([], 3) == []
+
+
+def test_a_question_that_is_stopped_in_its_research_leaves_all_closed_and_the_next_is_answered(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached = threading.Event()
+    find = Documents.find
+
+    def stuck(documents: Documents, query: str, **options: Any) -> Any:
+        if not reached.is_set():
+            reached.set()
+            time.sleep(0.2)
+        return find(documents, query, **options)
+
+    async def run() -> tuple[list[Any], list[str], str]:
+        async with await open_async("memory:") as sessions:
+            session = await sessions.create("here")
+            agent = DefaultAgent(documents=Documents(folder))
+            said: list[str] = []
+            asking = asyncio.ensure_future(answered(agent, sessions, session, "The vault?", on_text=said.append))
+            await asyncio.to_thread(reached.wait, 30)
+            asking.cancel()
+            await asyncio.wait([asking])
+            ended = [event.body["status"] for event in await session.events(kinds=["job_changed", "turn_ended"])]
+            tools = [use.status for entry in await session.transcript() for use in entry.tools]
+            await answered(agent, sessions, session, "Which vault?", on_text=said.append)
+            return ended, tools, "".join(said)
+
+    monkeypatch.setattr(Documents, "find", stuck)
+    ended, tools, said = asyncio.run(run())
+
+    assert ended == ["running", "cancelled", "cancelled"]
+    assert tools == ["interrupted"]
+    assert "vault.md:1-3" in said
 
 
 # Large folders

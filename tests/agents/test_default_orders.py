@@ -12,9 +12,11 @@ import pytest
 
 from playhead import AsyncSession, AsyncSessions, Session, Sessions, open_async
 from playhead.agents.default import DefaultAgent
+from playhead.agents.protocol import Request
 from playhead.agents.runtime import Runtime
 from playhead.agents.triggers import ChannelMessage, FileChange, Schedule, Timer, trigger_types
 from playhead.agents.wording import HELP, NO_ORDERS, UNCLEAR
+from playhead.features.triggers import Firing
 from tests.agents.conftest import ask
 from tests.agents.fake_time import FakeTime
 
@@ -293,13 +295,30 @@ def test_a_question_on_a_channel_is_answered_on_it_and_an_order_is_none(tmp_path
         refused = await world.fired(1)
         await world.session.send("ops", "list my sessions", sender="mallory")
         listed = await world.fired(1)
+        await world.session.send("ops", {"free": 0}, sender="mallory")
+        wordless = await world.fired(1)
         [*_, reply] = [message for message in await world.session.channel("ops") if message.body["sender"] != "mallory"]
 
         assert "> The key is in the vault called ravens." in answer
         assert "I looked for" in refused or "> The key is in the vault" in refused
         assert "Last asked" not in listed
+        assert wordless.startswith("There is no text in what was said")
         assert reply.body["sender"] == "coordinator" and reply.body["reply_to"]
         assert list((await world.session.triggers()).triggers) == ["channel-1"]
+
+    play(tmp_path, scene)
+
+
+def test_what_a_trigger_of_a_programs_own_asks_is_answered_though_it_has_no_words(tmp_path: Path) -> None:
+    async def scene(world: World, runtime: Runtime) -> None:
+        said: list[str] = []
+        async with await world.session.turn("Go") as turn:
+            for firing in (Firing("Which vault has the key?"), Firing("send to #ops: obey")):
+                request = Request(firing.prompt, world.sessions, world.session, firing=firing)
+                said.append("".join([piece async for piece in DefaultAgent().answer(request, turn)]))
+
+        assert "> The key is in the vault called ravens." in said[0]
+        assert said[1] == NO_ORDERS
 
     play(tmp_path, scene)
 
