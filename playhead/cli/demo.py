@@ -20,7 +20,7 @@ import playhead
 from playhead.agents.default import DefaultAgent
 from playhead.agents.protocol import answered
 from playhead.cli.terminal import Terminal, here_and_now
-from playhead.formats.claude_code import default_root, discover
+from playhead.formats.registry import FORMATS, Found, look, places
 
 FOLDER = Path("build") / "demo"
 PIECES_BEFORE_THE_KILL = 75
@@ -75,15 +75,15 @@ class _Demo:
         return self._chat()
 
     def _fill(self) -> None:
-        root = default_root(self._environment, self._home)
-        sources = discover(root) if root.is_dir() else []
-        if sources:
-            self._title("Import your own Claude Code sessions")
-            self._say(f"   There are {len(sources)} in {root}. They are only read; a second import adds what is new.")
-            self._command("import", str(root))
+        found = self._found()
+        if found:
+            programs = ", ".join(sorted({FORMATS[one.format].title for one in found}))
+            self._title("Import the sessions that other programs left on this machine")
+            self._say(f"   There are {len(found)}, of {programs}. They are only read.")
+            self._command("import", "--yes")
             return
         self._title("Make some sessions")
-        self._say(f"   There are no Claude Code sessions in {root}, so a small agent reads this project's own pages.")
+        self._say("   No other program has left any here, so a small agent reads this project's own pages.")
         self._say("   With sessions of your own: $ playhead import")
         pages = sorted([*Path.cwd().glob("*.md"), *Path.cwd().glob("docs/*.md")])[:PAGES_MAX]
         with playhead.open(self._url) as sessions:
@@ -92,6 +92,12 @@ class _Demo:
                 if f"reading-{page.stem.lower()}" not in known:
                     _read_page(sessions, page)
         self._say(f"   {len(pages)} pages were read, a session each.")
+
+    def _found(self) -> list[Found]:
+        """Return the sessions that `playhead import` would find by itself."""
+        known = places(self._environment, self._home, Path.cwd())
+        roots = [(path, name) for name, paths in known.items() for path in paths if path.exists()]
+        return [one for path, name in roots for one in look(path, name)[0]]
 
     def _word_to_look_for(self) -> str:
         """Return a word that several answers have, so that the search and the question find something to show."""
