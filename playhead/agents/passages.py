@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -48,14 +48,21 @@ the weight of a question, and of what lies on no current path. What a person or 
 
 _KINDS = {"message", "compaction", "channel_message", "job_changed", "interrupt_requested", "interrupt_answered"}
 _WORD = re.compile(r"\w+")
+_ASKING = re.compile(
+    r"\s*(?:please )?(?:compare|everything|find|show|list|tell me|what|where|who|why|how|which)\b", re.IGNORECASE
+)
+
+T = TypeVar("T")
 
 
 class Passage(msgspec.Struct, frozen=True):
     """A stretch of an event, exactly as it is stored.
 
-    id: `SESSION#SEQ`. who: the agent, or the role where no agent is named. tool: the tool whose call or result it is.
-    is_thought: it is of reasoning that a model showed. is_here: it is of the session that asks. is_live: it lies on its
-    session's current path.
+    id: `SESSION#SEQ`, or `PATH:LINES` of a document. who: the agent, or the role where no agent is named. tool: the
+    tool whose call or result it is. is_thought: it is of reasoning that a model showed. is_here: it is of the session
+    that asks. is_live: it lies on its session's current path. start: where in the event's text it begins, in characters
+    from 0. weight: how well it answers, from 0 to 1, comparable between sessions and documents. topic: of several that
+    were asked for, the one that it is about.
     """
 
     id: str
@@ -69,6 +76,10 @@ class Passage(msgspec.Struct, frozen=True):
     is_live: bool = True
     is_cut_before: bool = False
     is_cut_after: bool = False
+    is_document: bool = False
+    start: int = 0
+    weight: float = 1.0
+    topic: str = ""
 
 
 class Passages(msgspec.Struct, frozen=True):
@@ -91,41 +102,59 @@ def find_passages(
     turn: str | None = None,
     without: Collection[str] = (),
     count: int = PASSAGES_MAX,
+    is_source: Callable[[Hit], bool] | None = None,
 ) -> Passages:
     """Return the passages of a person's sessions that answer a question. Searches this app and this user alone.
 
     here: id of the session that asks. turn: id of the turn that asks, whose own events (the question!) are left out.
-    without: ids of passages that were shown already. What a person or an agent said weighs more than what tools gave
-    back, a question less than a statement, an abandoned branch less than the current path. Passages that say the same
-    are shown once.
+    without: ids of passages that were shown already. is_source: tells which hits may be quoted, all of them unless it
+    is given. What a person or an agent said weighs more than what tools gave back, a question less than a statement, an
+    abandoned branch less than the current path. Passages that say the same are shown once.
     """
     hit_count = HITS_MAX + len(without)
     while True:
         found = sessions.search(query, app=app, user=user, k=hit_count)
         told = [hit for hit in found.hits if turn is None or hit.turn != turn]
-        fresh = [one for one in _quotable(sessions, told, query) if one.id not in without]
+        told = told if is_source is None else [hit for hit in told if is_source(hit)]
+        fresh = [(weight, one) for weight, one in _quotable(sessions, told, query) if one.id not in without]
         if len(fresh) >= count or len(found.hits) < hit_count or hit_count >= HITS_WIDENED_MAX:
             break
         # Earlier questions of this kind, and the answers to them, match best and are no answers.
         hit_count = min(hit_count * 4, HITS_WIDENED_MAX)
-    chosen = _chosen(fresh, count)
-    titles = {key: _title(sessions, key) for key in {one.key for one in chosen}}
+    chosen = _few_of_one(fresh, lambda weighed: weighed[1].key, count)
+    titles = {key: _title(sessions, key) for key in {one.key for _, one in chosen}}
     return Passages(
-        passages=[_passage(one, titles[one.key], here=here) for one in chosen],
+        passages=[_passage(one, titles[one.key], weight=weight, here=here) for weight, one in chosen],
         more_count=len(fresh) - len(chosen),
         session_count=found.session_count,
         problem_count=len(found.problems),
     )
 
 
-def _quotable(sessions: Sessions, hits: Sequence[Hit], query: str) -> list[_Candidate]:
-    """Return what is worth quoting of the hits, best first, each thing once."""
+def best_of(found: Iterable[Passage], count: int) -> list[Passage]:
+    """Return the best `count` of passages from several searches, best first, each thing once, few of one source."""
+    ranked = sorted(found, key=lambda one: -one.weight)
+    best = ranked[0].weight if ranked else 0.0
+    telling = [one for one in ranked if one.weight >= best * SHARE_MIN]
+    return _few_of_one(_distinct(telling, lambda one: one.text), lambda one: _source(one.id), count)
+
+
+def _source(id: str) -> str:
+    """Return the session or the document of a passage."""
+    return id.rpartition("#")[0] or id.rpartition(":")[0]
+
+
+_Weighed = tuple[float, "_Candidate"]
+
+
+def _quotable(sessions: Sessions, hits: Sequence[Hit], query: str) -> list[_Weighed]:
+    """Return what is worth quoting of the hits with its weight, best first, each thing once."""
     # Only what marks words is of interest here, and no date does.
     asked = parse(query, now=datetime.fromtimestamp(0, UTC))
     candidates = [one for hit in hits if (one := _candidate(sessions, hit, asked)) is not None]
     # What only repeats the question would be the best of them all.
     telling = [one for one in candidates if not _words(one.said) <= _words(query)]
-    return _distinct(_ranked(telling))
+    return _distinct(_ranked(telling, len(_wanted(asked))), lambda weighed: weighed[1].said)
 
 
 class _Candidate(NamedTuple):
@@ -168,7 +197,7 @@ def _candidate(sessions: Sessions, hit: Hit, asked: Query) -> _Candidate | None:
     said = text[stretch.start : stretch.end]
     if not said.strip():
         return None
-    if event.body.get("role") == "user" and said.rstrip().endswith(("?", "？")):
+    if event.body.get("role") == "user" and _asks(text):
         weight *= QUESTION_WEIGHT
     if not hit.is_live:
         weight *= ABANDONED_WEIGHT
@@ -177,20 +206,26 @@ def _candidate(sessions: Sessions, hit: Hit, asked: Query) -> _Candidate | None:
     return _Candidate(hit, event, text, stretch, weight, covers)
 
 
+def _asks(text: str) -> bool:
+    """Whether a prompt asks for something, rather than to say it."""
+    return text.rstrip().endswith(("?", "？")) or _ASKING.match(text) is not None
+
+
 def _wanted(asked: Query) -> list[Term]:
     """Return what was asked for, less the plain words that say nothing."""
     telling = [term for term in asked.terms if not STOP_WORDS.issuperset(_WORD.findall(term.text.casefold()))]
     return [*telling, *asked.phrases, *(term for group in asked.any_groups for term in group)]
 
 
-def _ranked(candidates: Sequence[_Candidate]) -> list[_Candidate]:
+def _ranked(candidates: Sequence[_Candidate], wanted_count: int) -> list[_Weighed]:
     """Return the candidates worth quoting, best first: those that hold most of what was asked, and its rarest words.
 
     The scores of the search count as an order only. Where every bundle has an index of its own, a word is as common as
-    its session makes it, and scores of two sessions do not compare.
+    its session makes it, and scores of two sessions do not compare. What nobody holds counts as well: a passage with
+    one of three words is no whole answer, also where there is none that is better.
     """
     holders = Counter(number for one in candidates for number in one.covers)
-    worth = {number: math.log(1 + len(candidates) / count) for number, count in holders.items()}
+    worth = {number: math.log(1 + len(candidates) / max(holders[number], 1)) for number in range(wanted_count)}
     whole = sum(worth.values())
 
     def weight(place: int, one: _Candidate) -> float:
@@ -200,7 +235,7 @@ def _ranked(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     weighed = [(weight(place, one), one) for place, one in enumerate(candidates)]
     best = max((weight for weight, _ in weighed), default=0.0)
     ranked = sorted(weighed, key=lambda one: -one[0])
-    return [one for weight, one in ranked if weight >= best * SHARE_MIN]
+    return [(weight, one) for weight, one in ranked if weight >= best * SHARE_MIN]
 
 
 def _telling(event: Event, asked: Query) -> tuple[str, Stretch, float]:
@@ -221,23 +256,33 @@ def _is_injected(event: Event) -> bool:
 
 
 def _is_copy(sessions: Sessions, key: SessionKey, event: Event) -> bool:
-    """Whether the event is a call of the built-in agent's own tools, its result, or the answer that quotes that."""
-    if _is_own_tool(event):
+    """Whether the event is a call of the built-in agent's own tools, its result, the answer that quotes that, or of a
+    sub-agent that it sent out for it."""
+    if _is_own_tool(event) or _is_of_own_run(sessions, key, event):
         return True
     if event.body.get("role") != "assistant" or not event.parent:
         return False
     return _is_own_tool(_event(sessions, key, event.parent))
 
 
+def _is_of_own_run(sessions: Sessions, key: SessionKey, event: Event) -> bool:
+    """Whether the event is of a sub-agent's run that a call of the built-in agent's own tools began."""
+    run = event.scope or (text_in(event.body, "agent") if event.kind == "job_changed" else None)
+    # A run's first event is known by its id.
+    begun = sessions.store.seq_of(key, [f"run-{run}"]).values() if run else ()
+    parents = [_event(sessions, key, seq).parent for seq in begun]
+    return any(_is_own_tool(_event(sessions, key, parent)) for parent in parents if parent)
+
+
 def _is_own_tool(event: Event) -> bool:
     return any((call_id(part) or "").startswith(OWN_CALL) for part in parts_in(event.body))
 
 
-def _distinct(candidates: Iterable[_Candidate]) -> list[_Candidate]:
-    """Leave out what a better passage says already."""
-    kept: list[tuple[_Candidate, frozenset[str]]] = []
-    for one in candidates:
-        words = _words(one.said)
+def _distinct(ranked: Iterable[T], said: Callable[[T], str]) -> list[T]:
+    """Leave out what something better says already."""
+    kept: list[tuple[T, frozenset[str]]] = []
+    for one in ranked:
+        words = _words(said(one))
         if not any(_are_alike(words, other) for _, other in kept):
             kept.append((one, words))
     return [one for one, _ in kept]
@@ -253,18 +298,18 @@ def _words(text: str) -> frozenset[str]:
     return words - STOP_WORDS or words
 
 
-def _chosen(candidates: Sequence[_Candidate], count: int) -> list[_Candidate]:
-    """Return the best `count` in their order, few of one session while there are others."""
-    of_session: Counter[SessionKey] = Counter()
+def _few_of_one(ranked: Sequence[T], source: Callable[[T], Hashable], count: int) -> list[T]:
+    """Return the best `count` in their order, few of one source while there are others."""
+    of_source: Counter[Hashable] = Counter()
     first: list[int] = []
     rest: list[int] = []
-    for index, one in enumerate(candidates):
-        of_session[one.key] += 1
-        (first if of_session[one.key] <= OF_ONE_SESSION_MAX else rest).append(index)
-    return [candidates[index] for index in sorted([*first, *rest][:count])]
+    for index, one in enumerate(ranked):
+        of_source[source(one)] += 1
+        (first if of_source[source(one)] <= OF_ONE_SESSION_MAX else rest).append(index)
+    return [ranked[index] for index in sorted([*first, *rest][:count])]
 
 
-def _passage(one: _Candidate, title: str, *, here: str | None) -> Passage:
+def _passage(one: _Candidate, title: str, *, weight: float, here: str | None) -> Passage:
     text, stretch = one.text, one.stretch
     return Passage(
         id=one.id,
@@ -278,6 +323,8 @@ def _passage(one: _Candidate, title: str, *, here: str | None) -> Passage:
         is_live=one.hit.is_live,
         is_cut_before=bool(text[: stretch.start].strip()),
         is_cut_after=bool(text[stretch.end :].strip()),
+        start=stretch.start,
+        weight=round(weight, 4),
     )
 
 

@@ -186,6 +186,7 @@ def test_more_shows_further_passages_of_both(sessions: Sessions, tmp_path: Path)
 def test_hostile_documents_are_quoted_and_never_obeyed(
     filled: Sessions, here: Session, agent: DefaultAgent, folder: Path
 ) -> None:
+    """S8."""
     answers = [ask(here, filled, "previous instructions reminder deploy key", agent)]
     answers.append(ask(here, filled, "show hostile.md:1", agent))
     text = "\n".join(answer.text for answer in answers)
@@ -220,6 +221,7 @@ def test_a_folder_that_is_gone_is_said_and_the_turn_completes(
 def test_what_is_left_out_is_said(filled: Sessions, here: Session, agent: DefaultAgent, folder: Path) -> None:
     (folder / "picture.png").write_bytes(b"\x89PNG\0")
     (folder / "link.md").symlink_to("/etc/hosts")
+    (folder / ".hidden.md").write_text("The deploy key is hidden.")
     answer = ask(here, filled, "Where is the deploy key?", agent)
 
     assert "3 documents (left out: 1 a link, 1 no text)" in answer.text

@@ -172,6 +172,18 @@ def test_help_lists_every_order() -> None:
     assert [word for word in words if word not in HELP] == []
 
 
+def test_a_trigger_that_cannot_come_back_is_listed_as_that_and_can_be_cancelled(filled: Sessions) -> None:
+    here = filled.create("here-0001", triggers=trigger_types())
+    body = {"trigger": "odd-1", "type": "sundial", "data": {}, "status": "added"}
+    here.append("trigger_changed", body)
+    listed = ask(here, filled, "my reminders", AGENT)
+    removed = ask(here, filled, "cancel trigger odd-1", AGENT)
+
+    assert "1 thing is set in this session:\n\nodd-1  did not come back: no such type is registered" in listed.text
+    assert removed.text == "Removed: odd-1"
+    assert here.triggers().set_by == {}
+
+
 # What fires.
 
 
@@ -255,6 +267,7 @@ def test_a_prompt_is_answered_when_its_time_comes(tmp_path: Path) -> None:
 
 
 def test_what_a_trigger_asks_sets_and_sends_nothing(tmp_path: Path) -> None:
+    """S8."""
     async def scene(world: World, runtime: Runtime) -> None:
         await runtime.answer("in 10 minutes: send to #ops: obey")
         text = await world.fired(600)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from playhead.agents import document_files as module
 from playhead.agents.document_files import (
     FILE_BYTES_MAX,
     LINE_CHARS_MAX,
@@ -55,6 +56,39 @@ def test_a_folder_that_is_gone_is_an_error_and_one_below_it_that_cannot_be_read_
     assert scan.left_out["not readable"] == (0 if os.geteuid() == 0 else 1)
     with pytest.raises(FileNotFoundError):
         files_of(str(tmp_path / "nowhere"))
+
+
+def test_a_folder_has_limits_and_what_is_beyond_them_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one" / "two" / "three").mkdir(parents=True)
+    for name in ("a.md", "one/b.md", "one/c.md", "one/two/d.md", "one/two/three/e.md", f"{'n' * 40}.md"):
+        (tmp_path / name).write_text("Text.")
+    limits = {"DEPTH_MAX": 2, "FILES_MAX": 3, "NAME_CHARS_MAX": 30, "ENTRIES_MAX": 5}
+    scans = {}
+    for limit, most in limits.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(module, limit, most)
+            scans[limit] = files_of(str(tmp_path))
+    counts = {limit: (len(scan.files), scan.left_out["beyond the limit"]) for limit, scan in scans.items()}
+
+    assert counts == {"DEPTH_MAX": (5, 1), "FILES_MAX": (3, 3), "NAME_CHARS_MAX": (5, 1), "ENTRIES_MAX": (3, 1)}
+
+
+def test_a_file_that_is_gone_or_grew_since_the_look_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FILE_BYTES_MAX", 10_000)
+    for name in ("gone.md", "grown.md"):
+        (tmp_path / name).write_text("Text.")
+    gone, grown = found(tmp_path, "gone.md"), found(tmp_path, "grown.md")
+    (tmp_path / "gone.md").unlink()
+    (tmp_path / "grown.md").write_text("Text." * 10_000)
+
+    with pytest.raises(NotText, match="not readable"):
+        text_of_file(gone, str(tmp_path))
+    with pytest.raises(NotText, match="too large"):
+        text_of_file(grown, str(tmp_path))
 
 
 def test_a_link_that_takes_a_files_place_after_the_look_is_not_read(tmp_path: Path) -> None:

@@ -112,6 +112,7 @@ def test_titles_stand_beside_the_ids_where_the_shell_shows_them(
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_no_title_and_no_id_is_run_by_a_shell(sessions: Sessions, path: str, tmp_path: Path, shell: str) -> None:
+    """S8."""
     done = tmp_path / "done"
     attacks = [
         f"$(touch {done})",

@@ -93,6 +93,7 @@ def test_the_flag_counts_before_the_variable_the_project_and_the_person(project:
 def test_a_project_runs_no_code_sends_nothing_elsewhere_and_stays_in_its_folder(
     project: Path, user_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """S8."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(project.parent))
     (project / "out").symlink_to(project.parent)
     user_file.write_text('agent = "mine:agent"\nbase_url = "http://localhost:11434/v1"\n')

@@ -1,5 +1,6 @@
 """A backup made while others write: each session as of one moment, whole, and a store of its own."""
 
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 import playhead
 from playhead import Sessions
-from playhead.errors import InvalidName, NotAStore, StoreExists
+from playhead.errors import InvalidName, NotAStore, StoreExists, StoreUnavailable
 from playhead.stores.sqlite.backup import SUFFIX, back_up, check_file, databases
 from playhead.stores.sqlite.shell import SqlShell, is_complete
 
@@ -108,18 +109,15 @@ def test_every_session_of_the_copy_is_as_of_one_moment_while_others_write(
 
 def test_what_is_at_the_target_stays_unless_it_may_be_replaced(url: str, sessions: Sessions, tmp_path: Path) -> None:
     target, copy = _copy_of(url, "copy", tmp_path)
-    target.write_bytes(b"mine")
+    back_up(url, target)
     with pytest.raises(StoreExists):
         back_up(url, target)
-    kept = target.read_bytes()
-    back_up(url, target, overwrite=True)
     sessions.create("later").close()
     back_up(url, target, overwrite=True)
     with playhead.open(copy) as copied:
         total = copied.list().total
     left = [path.name for path in tmp_path.iterdir() if path.name.startswith(".") and "store" not in path.name]
 
-    assert kept == b"mine"
     assert total == 4
     assert left == []
 
@@ -202,5 +200,120 @@ def test_the_shell_reads_and_cannot_write(url: str, sessions: Sessions) -> None:
         ok = [shell.run(sql) for sql in statements]
 
     assert ok == [True, False, False, False, True]
+    assert sessions.get("s0").seq > 0
     assert [is_complete(text) for text in (".tables", "SELECT 1;", "SELECT 1")] == [True, True, False]
-    assert "readonly" in "".join(said).replace(" ", "").lower()
+    assert "notauthorized" in "".join(said).replace(" ", "").lower()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ".open {0}",
+        ".output {1}",
+        ".once {1}",
+        ".shell touch {1}",
+        ".read {1}",
+        ".log {1}",
+        ".load {1}",
+        ".dump",
+        "ATTACH '{1}' AS other",
+        "VACUUM INTO '{1}'",
+        "PRAGMA query_only=OFF",
+        "PRAGMA writable_schema=ON",
+        "PRAGMA journal_mode=DELETE",
+        "INSERT INTO permits VALUES ('mine')",
+        "DROP TABLE events",
+        "CREATE TABLE mine (x)",
+        "SELECT load_extension('{1}')",
+        "SELECT writefile('{1}', 'x')",
+    ],
+)
+def test_nothing_that_is_typed_in_the_shell_changes_or_opens_anything_else(
+    url: str, sessions: Sessions, tmp_path: Path, line: str
+) -> None:
+    path = databases(url)[0]
+    before = {id: sessions.verify(id).head_hash for id in ("s0", "s1", "s2")}
+    other = tmp_path / "other"
+    with SqlShell(path, lambda _: None) as shell:
+        was_done = shell.run(line.format(path, other))
+        shell.run("INSERT INTO permits VALUES ('mine')")
+        shell.run("DELETE FROM events")
+
+    assert not was_done
+    assert {id: sessions.verify(id).head_hash for id in before} == before
+    assert not other.exists()
+
+
+def test_what_is_no_store_is_never_replaced(url: str, sessions: Sessions, tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("years of work")
+    text = tmp_path / "letter.txt"
+    text.write_text("dear")
+    for target in (folder, text):
+        with pytest.raises(StoreExists):
+            back_up(url, target, overwrite=True)
+    with pytest.raises((InvalidName, StoreExists)):
+        back_up(url, tmp_path, overwrite=True)  # The store lies in it.
+
+    assert (folder / "thesis.txt").read_text() == "years of work"
+    assert text.read_text() == "dear"
+    assert sessions.verify("s0").ok
+
+
+def test_an_earlier_backup_is_back_in_its_place_where_the_new_one_cannot_take_it(
+    url: str, sessions: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, copy = _copy_of(url, "copy", tmp_path)
+    back_up(url, target)
+    rename = os.rename
+
+    def failing(source: str, place: str) -> None:
+        if str(source).endswith(".new"):
+            raise OSError(5, "Input/output error")
+        rename(source, place)
+
+    monkeypatch.setattr(os, "rename", failing)
+    with pytest.raises(StoreUnavailable):
+        back_up(url, target, overwrite=True)
+    monkeypatch.undo()
+    with playhead.open(copy) as copied:
+        total = copied.list().total
+
+    assert total == 3
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith((".old", ".new"))] == []
+
+
+def test_what_goes_away_meanwhile_is_left_out(tmp_path: Path) -> None:
+    url = f"bundles:{tmp_path}/store"
+    with playhead.open(url) as sessions:
+        for id in ("s1", "s2"):
+            sessions.create(id).close()
+        (tmp_path / "store" / "s1.stream").write_text("")
+
+        def vanish(number: int, count: int, name: str) -> None:
+            if name == "s1.stream":
+                (tmp_path / "store" / name).unlink()
+            if name == "s2.playhead":
+                sessions.delete("s2")
+
+        done = back_up(url, tmp_path / "copy", on_file=vanish)
+
+    assert [path.name for path in (tmp_path / "copy").glob("s*")] == ["s1.playhead"]
+    assert done.problems == {}
+    assert done.file_count == 0
+
+
+def test_looking_leaves_no_file_beside_a_store(tmp_path: Path) -> None:
+    url = f"bundles:{tmp_path}/store"
+    with playhead.open(url) as sessions:
+        sessions.create("s1").close()
+    before = sorted(path.name for path in (tmp_path / "store").iterdir())
+    for path in databases(url):
+        check_file(path)
+        with SqlShell(path, lambda _: None) as shell:
+            shell.run("SELECT count(*) FROM events")
+    back_up(url, tmp_path / "copy")
+
+    assert sorted(path.name for path in (tmp_path / "store").iterdir()) == before
+    assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == before

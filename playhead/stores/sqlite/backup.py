@@ -42,23 +42,29 @@ def back_up(url: str, target: Path, *, overwrite: bool = False, on_file: Progres
     """Copy the store that `url` names to a new folder (`bundles:`) or file (`sqlite:`), which opens as a store.
 
     Each database is copied under a read transaction, so it is as of one moment; writers go on meanwhile. Artifacts are
-    copied after the events that name them were. The copy is built under another name and takes its own when it is
-    whole: an interrupted backup leaves nothing. A session that goes away meanwhile is left out.
+    copied after the events that name them were. A session that goes away meanwhile is left out. The copy is built under
+    another name and takes its own when it is whole: an interrupted backup leaves nothing, a killed one a hidden
+    `.NAME.….new`. `overwrite` replaces an earlier backup, or a store, and nothing else: that one is moved aside as
+    `.NAME.….old` until the new one is in its place, and is there if the process is killed in between.
 
     A database that is damaged is copied byte by byte and named in `problems`; SQLite's locks on such a file are lost in
     a process that has it open, so call this in one that has not.
 
-    Raises `StoreExists` where the target is there already and `overwrite` is not set, and `InvalidName` for a store
-    that has no files.
+    Raises `StoreExists` where the target is there already and `overwrite` is not set, or it is no store, and
+    `InvalidName` for a store that has no files.
     """
-    scheme, _, place = url.partition(":")
+    scheme, _, path = url.partition(":")
     if scheme not in ("bundles", "sqlite"):
         raise InvalidName(f"{url} has no files to copy")
-    source, target = Path(place).resolve(), target.absolute()
-    if source == target.resolve() or source in target.resolve().parents:
-        raise InvalidName(f"a backup of {source} cannot lie in it")
-    if os.path.lexists(target) and not overwrite:
-        raise StoreExists(f"{target} is there already; it was left as it is")
+    source, target = Path(path).resolve(), target.absolute()
+    place = target.resolve()
+    if source == place or source in place.parents or place in source.parents:
+        raise InvalidName(f"a backup of {source} cannot lie in it, nor take the place of what it lies in")
+    if os.path.lexists(target):
+        if not overwrite:
+            raise StoreExists(f"{target} is there already; it was left as it is")
+        if not (_is_folder_of_bundles(target) if scheme == "bundles" else _is_database(target)):
+            raise StoreExists(f"{target} is there already, and is no store: it is not replaced")
     make_private_directory(target.parent)
     built = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.new")
     try:
@@ -86,8 +92,7 @@ class _Copier:
     def copy(self, files: list[_File]) -> None:
         for number, file in enumerate(files, start=1):
             self._on_file(number, len(files), file.source.name)
-            with contextlib.suppress(FileNotFoundError):  # It went away since the folder was read.
-                self._copy(file.source, file.target, is_database=file.is_database)
+            self._copy(file.source, file.target, is_database=file.is_database)
 
     def result(self, target: Path) -> BackedUp:
         return BackedUp(str(target), self._databases, self._files, self._size, self._problems)
@@ -98,14 +103,18 @@ class _Copier:
             try:
                 _copy_database(source, target)
             except PlayheadError as error:
+                remove_database(target)
                 if not source.exists():
-                    return
+                    return  # It went away since the folder was read.
                 # What cannot be read as a database is kept as it lies there: it may be mended one day.
                 self._problems[source.name] = str(error)
-                remove_database(target)
                 is_database = False
         if not is_database:
-            _copy_bytes(source, target)
+            if not _copy_bytes(source, target):
+                return
+            wal = Path(f"{source}-wal")
+            if source.name in self._problems and wal.is_file():
+                _copy_bytes(wal, Path(f"{target}-wal"))  # What was written last stands there alone.
         self._databases += is_database
         self._files += not is_database
         self._size += target.stat().st_size
@@ -174,36 +183,91 @@ def _copy_database(source: Path, target: Path) -> None:
 
 
 def reader(path: Path) -> apsw.Connection:
-    """Open a database to read from, as one of its users: what stands in its write-ahead log belongs to it."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    """Open a database to read from, as one of its users: what stands in its write-ahead log belongs to it.
+
+    The last user of a database folds that log into it when it closes, and takes it away.
+    """
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.execute("PRAGMA query_only=ON")
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     return connection
 
 
-def _copy_bytes(source: Path, target: Path) -> None:
+def _copy_bytes(source: Path, target: Path) -> bool:
+    """Copy a file; return False where it went away since the folder was read."""
     with os_errors(source):
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as out, source.open("rb") as into:
-            shutil.copyfileobj(into, out, _CHUNK_BYTES)
+        try:
+            into = source.open("rb")
+        except FileNotFoundError:
+            return False
+        with into:
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as out:
+                shutil.copyfileobj(into, out, _CHUNK_BYTES)
+    return True
+
+
+_OF_A_STORE = (SUFFIX, f"{SUFFIX}-wal", f"{SUFFIX}-shm", ".artifacts", ".stream", ".lock")
+
+
+def _is_folder_of_bundles(path: Path) -> bool:
+    """Return True for a folder that holds a store and nothing else, or nothing."""
+    if path.is_symlink() or not path.is_dir():
+        return False
+    names = os.listdir(path)
+    return all(name.endswith(_OF_A_STORE) or name.startswith(".") for name in names)
+
+
+def _is_database(path: Path) -> bool:
+    """Return True for a file that is a database of Playhead's."""
+    return not path.is_symlink() and path.is_file() and _application_id(path) == APPLICATION_ID
+
+
+def _application_id(path: Path) -> int | None:
+    try:
+        opened = _frozen(path)
+        try:
+            return int(opened.pragma("application_id"))
+        finally:
+            opened.close()
+    except apsw.Error:
+        return None
+
+
+def _frozen(path: Path) -> apsw.Connection:
+    """Open a database that nobody writes to now, without a trace; where there is a write-ahead log, as a reader."""
+    if os.path.lexists(f"{path}-wal"):
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    else:
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        connection = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
+    connection.execute("PRAGMA trusted_schema=OFF")
+    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+    return connection
 
 
 def _take_place(built: Path, target: Path, *, is_folder: bool) -> None:
-    """Give the finished copy its name; one that was there is moved aside first and removed last."""
+    """Give the finished copy its name; one that was there is moved aside first and removed last. After an error it is
+    back in its place."""
     old = target.with_name(f".{target.name[:80]}.{secrets.token_hex(8)}.old")
     suffixes = [""] if is_folder else [*(f".{name}" for name in SIDE_FOLDERS), ""]
-    moved = []
-    for suffix in suffixes:
-        if os.path.lexists(f"{target}{suffix}"):
-            os.rename(f"{target}{suffix}", f"{old}{suffix}")
-            moved.append(Path(f"{old}{suffix}"))
-    for suffix in suffixes:
-        if os.path.lexists(f"{built}{suffix}"):
-            os.rename(f"{built}{suffix}", f"{target}{suffix}")
+    moved: list[tuple[str, str]] = []
+    try:
+        for source, place in [(target, old), (built, target)]:
+            for suffix in suffixes:
+                if os.path.lexists(f"{source}{suffix}"):
+                    os.rename(f"{source}{suffix}", f"{place}{suffix}")
+                    moved.append((f"{source}{suffix}", f"{place}{suffix}"))
+    except BaseException:
+        for was, now in reversed(moved):
+            with contextlib.suppress(OSError):
+                os.rename(now, was)
+        raise
     sync_directory(target.parent)
-    for path in moved:
-        _remove(path)
+    for suffix in suffixes:
+        _remove(Path(f"{old}{suffix}"))
 
 
 def _remove(path: Path) -> None:
@@ -217,9 +281,17 @@ def _remove(path: Path) -> None:
 def check_file(path: Path, *, problems_max: int = 20) -> list[str]:
     """Return what SQLite finds wrong with a database (`PRAGMA integrity_check`); `[]` where nothing is. Reads all of it
     and writes nothing. One that cannot be opened is one problem."""
+    was_resting = not os.path.lexists(f"{path}-wal")
+    found = _checked(path, problems_max)
+    if found and was_resting and os.path.lexists(f"{path}-wal"):
+        return _checked(path, problems_max)  # Somebody began to write to it under the check.
+    return found
+
+
+def _checked(path: Path, problems_max: int) -> list[str]:
     try:
         with translated(str(path)):
-            opened = reader(path)
+            opened = _frozen(path)
             try:
                 if opened.pragma("application_id") != APPLICATION_ID:
                     raise NotAStore(f"{path} is no database of Playhead's")

@@ -1,0 +1,1 @@
+"""Tools by what they are for, for any agent: its sessions, notes, documents, triggers and channels."""
