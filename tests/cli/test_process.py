@@ -16,7 +16,15 @@ PLAYHEAD = f"{shlex.quote(sys.executable)} -m playhead._entry"
 
 # What no command that only reads may load: a second SQLite library, numbers, web and agent frameworks, rich's tables.
 TOO_MUCH = {"fastapi", "google", "httpx", "langgraph", "numpy", "openai", "psycopg", "rich", "sqlite3", "starlette"}
-TOO_MUCH |= {"textual", "uvicorn", "playhead.agents.default", "playhead.server"}
+TOO_MUCH |= {
+    "textual",
+    "uvicorn",
+    "prompt_toolkit",
+    "pydantic_ai",
+    "markdown_it",
+    "playhead.agents.default",
+    "playhead.server",
+}
 
 # A busy machine counts more for the same work; an idle one needs a third of these.
 VERSION_CPU_S = 0.75
@@ -40,9 +48,14 @@ def _shell(line: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--version"], ["--help"], ["list", "--help"], ["list"], ["search", "limit"], ["show", "@last"]]
+    "arguments",
+    [
+        *(["--version"], ["--help"], ["list", "--help"], ["list"], ["search", "limit"], ["show", "@last"]),
+        *(["timeline", "@last"], ["tail", "@last"], ["stats"], ["verify", "@last"], ["title", "@last"]),
+    ],
 )
 def test_reading_loads_no_heavy_package(upload: str, arguments: list[str]) -> None:
+    """C-02."""
     program = (
         "import sys\nfrom playhead.cli.main import main\ncode = main(sys.argv[1:])\n"
         "sys.stderr.write('\\n'.join(sys.modules))\nsys.exit(code)"

@@ -32,6 +32,7 @@ CALLS = {
     "rewind": [["rewind", "upload-0001", "--to", "2", "--dry-run"], ["rewind", "upload-0001", "--to", "1"]],
     "verify": [["verify", "upload-0001"], ["verify", "--all"]],
     "index": [["index"], ["index", "rebuild", "upload-0001"]],
+    "doctor": [["doctor"], ["doctor", "--deep"], ["doctor", "--fix"]],
     "db": [["db", "path"], ["db", "check"], ["db", "backup", "copy-of-the-store", "--force"]],
     "import": [["import"], ["import", "--dry-run"], ["import"]],
     "title": [["title", "upload-0001"], ["title", "upload-0001", "Timeouts"]],
