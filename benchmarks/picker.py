@@ -17,7 +17,7 @@ from prompt_toolkit.output import DummyOutput
 
 import playhead
 from benchmarks.measure import Result, percentile, report
-from playhead.cli.picker import Rows
+from playhead.cli.picker_rows import Rows
 from playhead.cli.picker_screen import shown
 from playhead.features.listing import Listed, Wanted, all_sessions
 

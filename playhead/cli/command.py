@@ -26,7 +26,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 
 def _completed_sessions(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     # Loaded on use: only a shell that completes a word asks.
-    from playhead.cli.completion import completed_sessions
+    from playhead.cli.completing import completed_sessions
 
     return completed_sessions(ctx, incomplete)
 

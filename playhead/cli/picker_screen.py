@@ -30,13 +30,18 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.styles import Style
 
 from playhead.cli import text as texts
-from playhead.cli.picker import FRAME_LINES, KEYS, PREVIEWS_KEPT, Rows
+from playhead.cli.picker_rows import Rows
 from playhead.features.listing import Listed
 from playhead.model.ids import SessionKey
 
 Fragments = StyleAndTextTuples
 Load = Callable[[], "Future[list[Listed]]"]
 Preview = Callable[[SessionKey, int], "Future[str]"]
+
+KEYS = "type to filter · ↑↓ move · Enter resume · Tab preview · Esc leave"
+PREVIEWS_KEPT = 64
+FRAME_LINES = 2
+"""The line that is typed in, and the line that names the keys."""
 
 _ESCAPE_WAIT_S = 0.05
 """So long after an Esc the rest of a key's sequence may still come."""

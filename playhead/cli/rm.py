@@ -10,7 +10,7 @@ import typer
 
 from playhead.cli.asking import agreed
 from playhead.cli.command import Command, Here, JsonOption
-from playhead.cli.completion import completed_sessions
+from playhead.cli.completing import completed_sessions
 from playhead.cli.failures import Failure
 from playhead.cli.naming import PREFIX_CHARS_MIN, all_rows, named, surely_named, title_of
 from playhead.cli.table import Column

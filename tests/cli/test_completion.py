@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from playhead import Sessions
-from playhead.cli.completion import SESSIONS_MAX
+from playhead.cli.completing import SESSIONS_MAX
 from tests.cli.conftest import CommandLine
 from tests.cli.terminals import in_a_terminal
 from tests.conftest import PROJECT

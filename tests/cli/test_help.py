@@ -23,7 +23,18 @@ from tools.docs_cli import PAGE, main as docs, page
 # Modules of the package that hold no command: what the commands share, and the demonstration.
 SHARED = {"__init__", "main", "command", "options", "settings", "failures", "naming", "moments", "terminal", "text"}
 SHARED |= {"table", "page", "documents", "asking", "answering", "demo"}
-SHARED |= {"agents", "import_report", "conversing", "happenings", "loading", "picker", "picker_screen", "slash"}
+SHARED |= {
+    "agents",
+    "import_report",
+    "conversing",
+    "happenings",
+    "loading",
+    "picker",
+    "picker_rows",
+    "picker_screen",
+    "slash",
+}
+SHARED |= {"completing"}
 
 
 GOES_ON_S = 3

@@ -8,7 +8,8 @@ from prompt_toolkit.output import DummyOutput
 
 from playhead import Sessions
 from playhead.cli import text as texts
-from playhead.cli.picker import PREVIEW_EVENTS, Rows, haystack, preview, row_text
+from playhead.cli.picker import PREVIEW_EVENTS, preview
+from playhead.cli.picker_rows import Rows, haystack, row_text
 from playhead.cli.picker_screen import shown
 from playhead.features.listing import Listed
 from playhead.model.ids import SessionKey
