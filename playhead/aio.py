@@ -75,7 +75,7 @@ async def lent(
         )
     finally:
         # Verbs run in the order of their calls, so that after this one all are done, those that were cancelled too.
-        await _finished(session_worker.run(session_worker.stop))
+        await finished(session_worker.run(session_worker.stop))
         store_worker.stop()
 
 
@@ -424,9 +424,21 @@ class AsyncSession(AsyncView):
         return await self._worker.run(self._session.begin_job, name, args=args, kind=kind, agent=agent, id=id)
 
     async def end_job(
-        self, begun: Event, status: str, *, result: Any = None, error: str | None = None, notice: str | None = None
+        self,
+        begun: Event,
+        status: str,
+        *,
+        result: Any = None,
+        error: str | None = None,
+        notice: str | None = None,
+        is_awaited: bool = False,
     ) -> Event:
-        return await self._worker.run(self._session.end_job, begun, status, result=result, error=error, notice=notice)
+        return await self._worker.run(
+            self._session.end_job, begun, status, result=result, error=error, notice=notice, is_awaited=is_awaited
+        )
+
+    async def abandon_job(self, begun: Event) -> None:
+        await self._worker.run(self._session.abandon_job, begun)
 
     async def set_state(
         self, values: Mapping[str, Any], *, scope: str = "session", removed: Sequence[str] = ()
@@ -443,8 +455,10 @@ class AsyncSession(AsyncView):
     ) -> Event:
         return await self._worker.run(self._session.save_artifact, name, data, media_type=media_type, turn=turn)
 
-    async def add_trigger(self, trigger: Trigger, *, id: str | None = None) -> str:
-        return await self._worker.run(self._session.add_trigger, trigger, id=id)
+    async def add_trigger(
+        self, trigger: Trigger, *, id: str | None = None, prefix: str = "", count_max: int = 0
+    ) -> str:
+        return await self._worker.run(self._session.add_trigger, trigger, id=id, prefix=prefix, count_max=count_max)
 
     async def remove_trigger(self, id: str) -> Event:
         return await self._worker.run(self._session.remove_trigger, id)
@@ -545,6 +559,10 @@ class AsyncSpeaker:
     def scope(self) -> str | None:
         return self._speaker.scope
 
+    @property
+    def is_open(self) -> bool:
+        return self._speaker.is_open
+
     async def say(
         self,
         content: Parts,
@@ -571,9 +589,15 @@ class AsyncSpeaker:
         usage: Mapping[str, Any] | None = None,
         finish_reason: str | None = None,
         interrupted: bool = False,
+        then: Parts = (),
     ) -> Event | None:
         return await self._worker.run(
-            self._speaker.finish_stream, model=model, usage=usage, finish_reason=finish_reason, interrupted=interrupted
+            self._speaker.finish_stream,
+            model=model,
+            usage=usage,
+            finish_reason=finish_reason,
+            interrupted=interrupted,
+            then=then,
         )
 
     async def tool_call(self, name: str, arguments: Any = None, *, id: str | None = None) -> ToolCall:
@@ -629,7 +653,7 @@ class AsyncTurn(AsyncSpeaker):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await _finished(self._worker.run(self._turn.__exit__, kind, error, traceback))
+        await finished(self._worker.run(self._turn.__exit__, kind, error, traceback))
 
 
 class AsyncSubAgent(AsyncSpeaker):
@@ -652,7 +676,30 @@ class AsyncSubAgent(AsyncSpeaker):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await _finished(self._worker.run(self._run.__exit__, kind, error, traceback))
+        await finished(self._worker.run(self._run.__exit__, kind, error, traceback))
+
+
+class TurnBehind(AsyncTurn):
+    """A turn with another behind it, or a sub-agent's run within that one: what it records is recorded there, and it
+    ends as that does. What listens to a turn, or stands for one, is built on it."""
+
+    def __init__(self, turn: AsyncTurn, *, run: AsyncSubAgent | None = None) -> None:
+        super().__init__(turn._turn, turn._worker)
+        self._behind: AsyncTurn | AsyncSubAgent = turn if run is None else run
+        self._speaker = self._behind._speaker
+
+    async def end(
+        self, status: str = "completed", *, usage: Mapping[str, Any] | None = None, error: str | None = None
+    ) -> None:
+        if isinstance(self._behind, AsyncSubAgent):
+            await self._behind.end(status, error)
+        else:
+            await self._behind.end(status, usage=usage, error=error)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._behind.__aexit__(kind, error, traceback)
 
 
 class AsyncJob:
@@ -681,14 +728,14 @@ async def _begun(call: Awaitable[Turn], worker: _Worker) -> Turn:
     would end it, and its lease would be held as long as this process."""
     beginning = asyncio.ensure_future(call)
     try:
-        return await _finished(beginning)
+        return await finished(beginning)
     except asyncio.CancelledError:
         if not beginning.cancelled() and beginning.exception() is None:
-            await _finished(worker.run(beginning.result().end, "cancelled"))
+            await finished(worker.run(beginning.result().end, "cancelled"))
         raise
 
 
-async def _finished(call: Awaitable[T]) -> T:
+async def finished(call: Awaitable[T]) -> T:
     """Wait for a call to its end, however often the task is cancelled meanwhile; the cancellation goes on then."""
     task = asyncio.ensure_future(call)
     cancellation: asyncio.CancelledError | None = None

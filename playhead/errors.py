@@ -165,6 +165,10 @@ class StoreUnavailable(PlayheadError, OSError):
     """The database stayed locked, or an input or output error came from the system. Nothing was written; retry."""
 
 
+class StoreLocked(StoreUnavailable):
+    """Another process kept a file locked for longer than anybody waits. Nothing was written; retry."""
+
+
 class ArtifactNotFound(PlayheadError, LookupError):
     """The session has no such artifact, or its bytes are gone from the artifact folder."""
 

@@ -10,18 +10,28 @@ from functools import cache
 from types import TracebackType
 from typing import Any, Self
 
-from playhead.errors import InvalidName, PlayheadError, SessionBusy, SessionNotFound, StoreReadOnly
+from playhead.errors import PlayheadError, SessionBusy, SessionNotFound, StoreReadOnly
 from playhead.features import branch, trash
 from playhead.features.channels import messages_after
 from playhead.features.ingest import Ingested, SourceEvent, ingest
-from playhead.features.jobs import begin_job, end_job
+from playhead.features.jobs import abandon_job, begin_job, end_job
 from playhead.features.listing import Listed, Page, list_sessions, newest_key
 from playhead.features.live import Clock, Entropy, Live, all_events, position_at
 from playhead.features.reading import DEFAULT_AGENT, View
 from playhead.features.resume import Output, Resumed, replay, seal
 from playhead.features.shared_state import publish, republish
 from playhead.features.trash import PURGED as PURGED, Trashed, purged_name as purged_name
-from playhead.features.triggers import Firing, InForce, Trigger, TriggerTypes, firing_drafts, in_force, pass_over
+from playhead.features.triggers import (
+    Firing,
+    InForce,
+    Trigger,
+    TriggerTypes,
+    add_trigger,
+    firing_drafts,
+    in_force,
+    pass_over,
+    remove_trigger,
+)
 from playhead.features.verify import Verified, verify
 from playhead.model import path as paths
 from playhead.model.event import SHARED_SCOPES, Draft, Event
@@ -297,14 +307,13 @@ class Sessions:
         trash.purge(self.store, trash_id, clock=self._clock, entropy=self._entropy)
 
     def empty_trash(self, *, before: float | None = None) -> tuple[Trashed, ...]:
-        """Remove all that is in the trash for good, or what was put there before a time (UTC seconds), and return it.
+        """Remove all that is in the trash for good, or what was put there before a time (UTC seconds).
 
-        One after the other: killed in between, the rest is in the trash yet.
+        Returns what this call removed; what somebody else purged or restored meanwhile is passed over. One after the
+        other: killed in between, the rest is in the trash yet. One that cannot be removed keeps no other; what is wrong
+        with the first of those is raised when all others are gone, and `trashed` says which are left.
         """
-        gone = tuple(one for one in self.trashed() if before is None or one.at < before)
-        for one in gone:
-            self.purge(one.trash_id)
-        return gone
+        return trash.empty(self.store, before=before, clock=self._clock, entropy=self._entropy)
 
     def was_removed(self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> bool:
         """Return True for a session that somebody deleted, or put into the trash: no import brings it back unasked."""
@@ -450,19 +459,32 @@ class Session(View):
     ) -> Event:
         """Record that a job began that may outlive the turn, and return the event, for `end_job`.
 
-        While this object has not ended it, its own next turns leave it running. A crash closes it as interrupted.
+        While this object has not ended it and its store is open, nobody's turn or resume closes it. A crash closes it
+        as interrupted.
         """
         job = id or f"job-{self._live.new_id()}"
         return begin_job(self._live, job, name=name, args=args, kind=kind, agent=agent)
 
     def end_job(
-        self, begun: Event, status: str, *, result: Any = None, error: str | None = None, notice: str | None = None
+        self,
+        begun: Event,
+        status: str,
+        *,
+        result: Any = None,
+        error: str | None = None,
+        notice: str | None = None,
+        is_awaited: bool = False,
     ) -> Event:
         """Record how a job ended: `completed`, `failed` or `cancelled`. Durable on return.
 
-        notice: what the agent is told of it, in the same append. Raises `SessionBusy`; nothing was written then.
+        notice: what the agent is told of it, in the same append. is_awaited: it has the result already, and is told
+        only where another process took the job for dead. Raises `SessionBusy`; nothing was written then.
         """
-        return end_job(self._live, begun, status, result=result, error=error, notice=notice)
+        return end_job(self._live, begun, status, result=result, error=error, notice=notice, is_awaited=is_awaited)
+
+    def abandon_job(self, begun: Event) -> None:
+        """Leave a job whose end cannot be recorded: the next turn or resume closes it as interrupted."""
+        abandon_job(self._live, begun)
 
     def set_state(self, values: Mapping[str, Any], *, scope: str = "session", removed: Sequence[str] = ()) -> Event:
         """Record state: `session` and `agent:NAME` on the path, `user` and `app` for every session they concern.
@@ -496,21 +518,17 @@ class Session(View):
         body = {"name": name, "version": version, "media_type": media_type, "size": ref.size, "hash": ref.hash}
         return self.append("artifact_saved", body, turn=turn)
 
-    def add_trigger(self, trigger: Trigger, *, id: str | None = None) -> str:
-        """Record a trigger, so that `resume` brings it back, and return its id. Its type must be registered."""
-        name = self._trigger_types.name_of(trigger)
-        trigger_id = id or f"trigger-{self._live.new_id()}"
-        body = {"trigger": trigger_id, "type": name, "data": trigger.to_resume_dict(), "status": "added"}
-        self.append("trigger_changed", body)
-        return trigger_id
+    def add_trigger(self, trigger: Trigger, *, id: str | None = None, prefix: str = "", count_max: int = 0) -> str:
+        """Record a trigger, so that `resume` brings it back, and return its id. Its type must be registered.
+
+        One in force under the same id is replaced. prefix: without an id, it gets this and a number that no other in
+        force has. Raises `InvalidTrigger` where `count_max` are in force already (0: there is no limit).
+        """
+        return add_trigger(self._live, self._trigger_types, trigger, id=id, prefix=prefix, count_max=count_max)
 
     def remove_trigger(self, id: str) -> Event:
         """Record that a trigger is gone. Raises `InvalidName` where none with this id is in force."""
-        seq = self._fold.slots.get(f"trig:{id}")
-        if seq is None:
-            raise InvalidName(f"session {self.id!r} has no trigger {id!r}")
-        kind = self.event(seq).body["type"]
-        return self.append("trigger_changed", {"trigger": id, "type": kind, "status": "removed"})
+        return remove_trigger(self._live, id)
 
     def messages(self, channel: str, *, after: str, limit: int = 100) -> list[Event]:
         """Return the first messages of a channel on the path after an event, oldest first, `limit` at most.

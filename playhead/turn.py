@@ -58,6 +58,11 @@ class Speaker(ABC):
         self._is_ended = False
         self._last_text = ""
 
+    @property
+    def is_open(self) -> bool:
+        """False once it has ended, whoever ended it."""
+        return not self._is_ended
+
     # Speaking.
 
     def say(
@@ -110,8 +115,13 @@ class Speaker(ABC):
         usage: Mapping[str, Any] | None = None,
         finish_reason: str | None = None,
         interrupted: bool = False,
+        then: Parts = (),
     ) -> Event | None:
-        """Turn what was streamed into one message and return it; None where nothing was. Durable on return."""
+        """Turn what was streamed into one message and return it; None where nothing was. Durable on return.
+
+        then: parts that end the message, such as the calls of a reply, which are whole only when it is. Where nothing
+        was streamed they are not recorded.
+        """
         self._need_open()
         if self._stream is None:
             return None
@@ -119,6 +129,7 @@ class Speaker(ABC):
             self._drop_stream()
             return None
         id, parts = self._stream, [{"type": kind, "content": "".join(texts)} for kind, texts in self._streamed]
+        parts += _parts(then)
         event = self._assistant(
             parts, model=model, usage=usage, finish_reason=finish_reason, id=id, interrupted=interrupted
         )

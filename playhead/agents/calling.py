@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
-import msgspec
-
 from playhead.agents.passages import OWN_CALL
 from playhead.agents.protocol import Request
-from playhead.agents.tools import Tool, ToolFailed, Using
+from playhead.agents.tools import Tool, ToolFailed, Using, use
 from playhead.aio import AsyncSpeaker
-from playhead.errors import PlayheadError
 
 T = TypeVar("T")
 
@@ -30,14 +27,18 @@ class Caller:
         scope = self.speaker.scope or ""
         # A turn mostly has one call, whose id is the plainest.
         place = f"-{scope}-{self._call_count}" if scope or self._call_count > 1 else ""
-        call = await self.speaker.tool_call(name, dict(arguments), id=f"{OWN_CALL}{self.speaker.turn_id}{place}")
-        try:
-            result = await work()
-        except (ToolFailed, PlayheadError) as error:
-            await self.speaker.tool_result(call, str(error), is_error=True)
-            raise ToolFailed(str(error)) from error
-        await self.speaker.tool_result(call, msgspec.to_builtins(result))
-        return result
+        results: list[T] = []
+
+        async def worked(using: Using, given: dict[str, Any]) -> T:
+            results.append(await work())
+            return results[0]
+
+        tool = Tool(name, "", {}, worked)
+        id = f"{OWN_CALL}{self.speaker.turn_id}{place}"
+        used = await use(tool, Using(self.request, self.speaker), dict(arguments), call_id=id)
+        if used.is_error:
+            raise ToolFailed(str(used.response))
+        return results[0]
 
     async def use(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         """Call a tool of a tool set. Raises as `call` does."""

@@ -16,6 +16,8 @@ from html import unescape
 from itertools import islice
 from typing import NamedTuple
 
+from playhead.agents.file_prints import Print, print_of
+
 FILES_MAX = 10_000
 """So many files of a folder are read."""
 ENTRIES_MAX = 100_000
@@ -46,9 +48,6 @@ HIDDEN, LINK, LARGE, NO_TEXT, UNREADABLE, OVER = (
     "beyond the limit",
 )
 """Why something in a folder is left out."""
-
-Print = tuple[int, int, int]
-"""What tells a file from what it was: size in bytes, time of change (ns), inode."""
 
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _HTML = (".html", ".htm", ".xhtml")
@@ -138,7 +137,7 @@ def _taken(
         return LARGE
     if len(name) > NAME_CHARS_MAX:
         return OVER
-    scan.files.append(FileFound(name, entry.path, (found.st_size, found.st_mtime_ns, found.st_ino), found.st_mtime))
+    scan.files.append(FileFound(name, entry.path, print_of(found), found.st_mtime))
     return None
 
 

@@ -22,11 +22,11 @@ from playhead.agents.document_files import (
     TEXT_BYTES_MAX,
     FileFound,
     NotText,
-    Print,
     chunks,
     files_of,
     text_of_file,
 )
+from playhead.agents.file_prints import Print
 from playhead.agents.passages import PASSAGES_MAX, Passage, find_passages
 from playhead.agents.quoting import one_line, reference
 from playhead.errors import InvalidName

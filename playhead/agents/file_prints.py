@@ -14,23 +14,27 @@ from playhead.errors import InvalidTrigger
 PATH_CHARS_MAX = 4_096
 
 FILES_MAX = 200
-"""So many files of a pattern are looked at, the first by name."""
+"""So many files may match a pattern. Of more, those that are left out would seem to come and go."""
 
 FOLDER_ENTRIES_MAX = 10_000
-"""So many entries of a folder are tried for those that match."""
+"""So many entries may lie in a folder whose files are watched by a pattern."""
 
 HASHED_BYTES_MAX = 65_536
 """A file up to this size is told apart by its content, a larger one by size, time of change and inode."""
 
+Print = tuple[int, int, int]
+"""What tells a file from what it was without reading it: size in bytes, time of change (ns), inode."""
+
 FilePrint = tuple[int, int, int, str]
-"""What tells a file from what it was: size in bytes, time of change (ns), inode, and of a small one a hash, else ""."""
+"""The same, and of a small file a hash, else ""."""
 
 
 def look_at(path: str, seen: Mapping[str, FilePrint] | None = None) -> dict[str, FilePrint]:
-    """Return the files at a path or pattern: name to print, `FILES_MAX` at most, sorted by name; `{}` for none.
+    """Return the files at a path or pattern: name to print, sorted by name; `{}` for none.
 
     seen: prints of before; where size, time and inode are the same, the file is not read. Raises `InvalidTrigger` where
-    the folder cannot be read.
+    the folder cannot be read, where it has more than `FOLDER_ENTRIES_MAX` entries, and where more than `FILES_MAX` of
+    them match.
     """
     check_path(path)
     folder, pattern = os.path.split(path)
@@ -39,8 +43,8 @@ def look_at(path: str, seen: Mapping[str, FilePrint] | None = None) -> dict[str,
         names = _matching(folder, pattern) if _is_pattern(pattern) else [pattern]
         for name in names:
             shown = os.fsencode(name).decode("utf-8", "replace")
-            if (print := _print(os.path.join(folder, name), (seen or {}).get(shown))) is not None:
-                found[shown] = print
+            if (now := _print(os.path.join(folder, name), (seen or {}).get(shown))) is not None:
+                found[shown] = now
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -50,8 +54,13 @@ def look_at(path: str, seen: Mapping[str, FilePrint] | None = None) -> dict[str,
 
 def _matching(folder: str, pattern: str) -> list[str]:
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in islice(entries, FOLDER_ENTRIES_MAX)]
-    return sorted(fnmatch.filter(names, pattern))[:FILES_MAX]
+        names = [entry.name for entry in islice(entries, FOLDER_ENTRIES_MAX + 1)]
+    if len(names) > FOLDER_ENTRIES_MAX:
+        raise InvalidTrigger(f"{folder} has more than {FOLDER_ENTRIES_MAX:,} entries; watch a file of it, by its name")
+    matching = sorted(fnmatch.filter(names, pattern))
+    if len(matching) > FILES_MAX:
+        raise InvalidTrigger(f"{len(matching):,} names match {pattern!r}; a pattern watches {FILES_MAX} at the most")
+    return matching
 
 
 def _print(path: str, seen: FilePrint | None) -> FilePrint | None:
@@ -60,12 +69,17 @@ def _print(path: str, seen: FilePrint | None) -> FilePrint | None:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             return None
-        plain = (found.st_size, found.st_mtime_ns, found.st_ino & (2**63 - 1))
+        plain = print_of(found)
         if seen is not None and seen[:3] == plain:
             return seen
         return (*plain, _hash(path) if found.st_size <= HASHED_BYTES_MAX else "")
     except (FileNotFoundError, NotADirectoryError):
         return None
+
+
+def print_of(found: os.stat_result) -> Print:
+    """Return the print of a file that was looked at. An inode fits the integers of any store."""
+    return found.st_size, found.st_mtime_ns, found.st_ino & (2**63 - 1)
 
 
 def _hash(path: str) -> str:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any
 
 import msgspec
 
-from playhead.aio import AsyncSession
-from playhead.errors import InvalidEvent, JobCancelled, PlayheadError, SessionBusy, TooManyJobs
+from playhead.aio import AsyncSession, finished
+from playhead.errors import (
+    InvalidEvent,
+    JobCancelled,
+    LeaseLost,
+    PlayheadError,
+    SessionBusy,
+    StaleWriter,
+    StoreFull,
+    StoreUnavailable,
+    TooManyJobs,
+)
 from playhead.features.reading import DEFAULT_AGENT
 from playhead.model.event import Event
 
@@ -21,9 +32,16 @@ NOTICE_CHARS_MAX = 8_000
 
 ERROR_CHARS_MAX = 2_000
 BUSY_PAUSE_S = 0.25
-BUSY_RETRIES_MAX = 40
-"""So often, with so long a pause, a job's end waits for another process that is in a turn. After that the log says that
-the job runs, and the next resume closes it as interrupted."""
+"""So long a pause is made before an end that the session does not take for now is recorded again."""
+
+STOP_S = 5.0
+"""A job that was cancelled has so long to stop; after that it is recorded as cancelled, and its work is left alone."""
+
+RECORD_S = 10.0
+"""Once all is to end, the session has so long to take what is still to be recorded."""
+
+PASSING = (SessionBusy, LeaseLost, StaleWriter, StoreFull, StoreUnavailable)
+"""What an append may fail for now and not later: another process is in a turn, there is no room."""
 
 OnJob = Callable[["BackgroundJob"], None]
 """Is told of a job that began or ended, on the event loop."""
@@ -32,7 +50,9 @@ OnJob = Callable[["BackgroundJob"], None]
 class BackgroundJob:
     """One job. `await job` waits for its end and returns its result, or raises what it raised, or `JobCancelled`.
 
-    status: `running`, `completed`, `failed` or `cancelled`. result: of a completed one. error: of a failed one, a text.
+    status: `running` until its end is in the log, then `completed`, `failed` or `cancelled`; `interrupted` where its
+    end could not be recorded, which is what the log will say. result: of a completed one. error: of a failed or an
+    interrupted one, a text.
     """
 
     def __init__(self, name: str, begun: Event, work: Coroutine[Any, Any, Any]) -> None:
@@ -45,6 +65,8 @@ class BackgroundJob:
         self._work = asyncio.ensure_future(work)
         self._ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting_count = 0
+        self._is_left = asyncio.Event()
+        self._is_given_up = asyncio.Event()
 
     def cancel(self) -> None:
         """Ask it to stop. It ends as cancelled once it has."""
@@ -113,48 +135,77 @@ class Jobs:
         return list(self._running.values())
 
     async def close(self, *, patience_s: float = 0.0) -> None:
-        """Wait so long for the jobs that run, then cancel what still does. All have ended on return."""
-        jobs, watching = self.running, list(self._watching.values())
+        """Wait so long for the jobs that run, then cancel what still does. All have ended on return, also where the
+        task is cancelled: a job that does not stop within `STOP_S` is left alone, and what cannot be recorded within
+        `RECORD_S` counts as interrupted."""
+        watching = list(self._watching.values())
         if not watching:
             return
         try:
             if patience_s > 0:
                 await asyncio.wait(watching, timeout=patience_s)
         finally:
-            for job in jobs:
-                job.cancel()
-            await asyncio.wait(watching)
+            await finished(self._stop())
+
+    async def _stop(self) -> None:
+        jobs, watching = self.running, list(self._watching.values())
+        if not jobs:
+            return
+        for job in jobs:
+            job.cancel()
+        await asyncio.wait([job._work for job in jobs], timeout=STOP_S)
+        for job in jobs:
+            job._is_left.set()
+        await asyncio.wait(watching, timeout=RECORD_S)
+        for job in jobs:
+            job._is_given_up.set()
+        await asyncio.wait(watching)
 
     async def _watch(self, job: BackgroundJob) -> None:
         """Wait for a job's end, whatever it is, and record it."""
         failure: Exception | None = None
-        await asyncio.wait([job._work])
+        await _either(job._work, job._is_left)
         try:
+            if not job._work.done():  # It was cancelled, did not stop, and is left alone.
+                raise asyncio.CancelledError
             status, job.result = "completed", msgspec.to_builtins(job._work.result())
         except asyncio.CancelledError:
             status = "cancelled"
         except Exception as error:  # The agent's own code: whatever it raises is the job's failure, and told as that.
             failure, status, job.error = error, "failed", f"{type(error).__name__}: {error}"[:ERROR_CHARS_MAX]
-        job.status = await self._recorded(job, status)
+        try:
+            job.status = await self._recorded(job, status)
+        except PlayheadError as error:
+            failure, job.status, job.result = error, "interrupted", None
+            job.error = f"its end cannot be recorded: {error}"
+            await finished(self._session.abandon_job(job.begun))
         del self._running[job.id], self._watching[job.id]
         self._settle(job, failure)
         self._tell(job)
 
     async def _recorded(self, job: BackgroundJob, status: str) -> str:
-        """Record how a job ended and tell the agent, unless it waits for the job itself. Returns the status it has."""
-        for _ in range(BUSY_RETRIES_MAX):
-            notice = None if job._waiting_count or status == "cancelled" else _notice(job, status)
+        """Record how a job ended and tell the agent, unless it waits for the job itself. Returns the status it has.
+
+        What passes is waited out, until the job is given up: its result is there, and nobody else has it. Raises what
+        keeps the end from being recorded.
+        """
+        is_refused = False
+        while True:
+            notice = None if status == "cancelled" else _notice(job, status)
+            ended = {"result": job.result, "error": job.error, "notice": notice}
             try:
-                await self._session.end_job(job.begun, status, result=job.result, error=job.error, notice=notice)
-                break
-            except SessionBusy:
-                await asyncio.sleep(BUSY_PAUSE_S)
+                await finished(self._session.end_job(job.begun, status, **ended, is_awaited=bool(job._waiting_count)))
+                return status
+            except PASSING:
+                if job._is_given_up.is_set():
+                    raise
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(job._is_given_up.wait(), BUSY_PAUSE_S)
             except InvalidEvent as error:  # The log cannot hold the result.
-                status, job.result, job.error = "failed", None, f"its result cannot be recorded: {error}"
-            except PlayheadError:
-                # The store takes nothing more. The log says that the job runs, so the next resume closes it and tells.
-                break
-        return status
+                if is_refused:
+                    raise
+                is_refused, status, job.result = True, "failed", None
+                job.error = f"its result cannot be recorded: {error}"
 
     def _settle(self, job: BackgroundJob, failure: Exception | None) -> None:
         if job.status == "completed":
@@ -171,6 +222,15 @@ class Jobs:
     def _tell(self, job: BackgroundJob) -> None:
         if self._on_job is not None:
             self._on_job(job)
+
+
+async def _either(work: asyncio.Future[Any], is_left: asyncio.Event) -> None:
+    """Wait until the work is done, or is to be left alone."""
+    leaving = asyncio.ensure_future(is_left.wait())
+    try:
+        await asyncio.wait([work, leaving], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        leaving.cancel()
 
 
 def _notice(job: BackgroundJob, status: str) -> str:

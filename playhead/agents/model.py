@@ -146,6 +146,8 @@ class ModelAgent:
                                 yield text
                         if reply.chars > REPLY_CHARS_MAX:
                             raise self._endpoint.broken_off(f"it had {reply.chars:,} characters and no end")
+                        if reply.has_too_many_calls:
+                            raise self._endpoint.broken_off("it asked for calls and did not end")
                 if reply.finish_reason is None:
                     raise self._endpoint.broken_off("it ended without a word why (finish_reason)")
             except ModelFailed as error:
@@ -169,16 +171,14 @@ class ModelAgent:
         return body
 
     async def _recorded(self, speaker: AsyncSpeaker, reply: Reply, number: int) -> list[tuple[Asked, ToolCall]]:
-        """Record what is known only at the end of a reply: its usage and its calls, all of these in one append."""
+        """Record a reply at its end: what was streamed, its calls and its usage, all in one message. A process that is
+        killed before it leaves a reply that broke off, never one that says that it called tools and has no calls."""
         facts: dict[str, Any] = {"model": reply.model or self._model, "finish_reason": reply.finish_reason}
         facts["usage"] = reply.usage
-        said = await speaker.finish_stream(**facts)
         named = f"call-{speaker.turn_id}-{number}"
         calls = [one._replace(id=one.id or f"{named}-{index}") for index, one in enumerate(reply.calls())]
         parts = [_call_part(call) for call in calls]
-        if not parts and said is not None:
-            return []
-        event = await speaker.say(parts, **(facts if said is None else {}))
+        event = await speaker.finish_stream(then=parts, **facts) or await speaker.say(parts, **facts)
         return [(call, ToolCall(id=call.id, name=call.name, seq=event.seq)) for call in calls]
 
     def _delegate(self, client: AsyncOpenAI) -> Tool:

@@ -7,7 +7,8 @@ the endpoint asks, for two minutes at the most.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -21,6 +22,9 @@ OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_S = 10.0
 TIMEOUT_S = 120.0
 """An endpoint that is silent for so long, before the first piece or between two, has failed."""
+
+CHUNK_BYTES_MAX = 32 * 1_024 * 1_024
+"""So long may one chunk of a reply be, or a reply that comes whole. It is held in memory until it is complete."""
 
 
 class Endpoint:
@@ -74,10 +78,13 @@ class Endpoint:
         failure: ModelFailed | None = None
         try:
             async with await self._opened(client, body) as stream:
+                data = stream.response.aiter_bytes()
                 if "json" in stream.response.headers.get("content-type", ""):
                     # It does not stream, whatever it was asked, and sends the reply whole.
-                    yield _object(await stream.response.aread())
+                    yield _object(b"".join([one async for one in _bounded(data, is_whole=True)]))
                 else:
+                    # The library collects a chunk until it ends, however long that takes.
+                    stream.response.aiter_bytes = lambda: _bounded(data, is_whole=False)
                     async for chunk in stream:
                         yield chunk.to_dict(warnings=False)
         except openai.APIStatusError as error:
@@ -91,6 +98,8 @@ class Endpoint:
             failure = self.broken_off(f"the connection was lost ({error.__cause__})")
         except openai.OpenAIError as error:
             failure = self.broken_off(str(error))
+        except _TooLong:
+            failure = self.broken_off(f"it sent more than {CHUNK_BYTES_MAX:,} bytes without an end")
         except (ValueError, RecursionError) as error:
             failure = self.broken_off(f"it sent what is no JSON ({error})")
         if failure is not None:
@@ -129,6 +138,29 @@ class Endpoint:
 
 class _NotReached(Exception):
     """No reply came at all. The cause says why."""
+
+
+class _TooLong(Exception):
+    """What came is longer than a chunk may be."""
+
+
+async def _bounded(data: AsyncIterator[bytes], *, is_whole: bool) -> AsyncGenerator[bytes]:
+    """Yield the data. Raises `_TooLong` once a chunk of it, or the whole, is longer than `CHUNK_BYTES_MAX`."""
+    size_bytes, last = 0, b""
+    async for piece in data:
+        # A mark may come in two pieces.
+        ends = [found.end() for found in ([] if is_whole else _CHUNK_END.finditer(last + piece))]
+        size_bytes += len(piece) if not ends else min(ends[0], len(piece))
+        if size_bytes > CHUNK_BYTES_MAX:
+            raise _TooLong
+        if ends:
+            size_bytes = len(last) + len(piece) - ends[-1]
+        last = piece[-3:]
+        yield piece
+
+
+_CHUNK_END = re.compile(rb"\n\n|\r\r|\r\n\r\n")
+"""What ends a server-sent event."""
 
 
 def _object(data: bytes) -> Mapping[str, Any]:

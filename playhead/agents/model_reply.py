@@ -13,8 +13,11 @@ from typing import Any, Literal, NamedTuple
 
 from playhead.agents.messages import usage_of
 from playhead.errors import InvalidEvent
-from playhead.model.body import list_in, object_in, text_in
+from playhead.model.body import list_in, number_in, object_in, text_in
 from playhead.model.codec import check_json, decode_json
+
+CALLS_MAX = 1_000
+"""So many calls of a reply are taken in. What comes of more is only counted."""
 
 NAME_CHARS_MAX = 200
 """Of the model's name and the reason why it ended, as the endpoint tells them, so much is kept."""
@@ -41,7 +44,8 @@ class Reply:
     """What has come of one reply so far.
 
     model and usage: as the endpoint told them, None where it did not. finish_reason: None until the reply is whole.
-    chars: how long it is, calls included. is_begun: whether any of it was given out as a piece.
+    chars: how much came, all of its calls included, whatever of it is kept. has_too_many_calls: it asked for more than
+    `CALLS_MAX`. is_begun: whether any of it was given out as a piece.
     """
 
     def __init__(self) -> None:
@@ -54,7 +58,9 @@ class Reply:
         self.finish_reason: str | None = None
         self.chars = 0
         self.is_begun = False
+        self.has_too_many_calls = False
         self._calls: list[_Fragments] = []
+        self._last_of: dict[float | None, _Fragments] = {}
 
     def take(self, chunk: Mapping[str, Any]) -> list[Piece]:
         """Take in a chunk of a streamed reply, or a whole reply, and return the pieces of text that it brought."""
@@ -80,36 +86,39 @@ class Reply:
         for call in self._calls:
             id = call.id if call.id not in ids else ""
             ids.add(id)
-            asked.append(Asked(id, call.name, arguments_in(call.arguments), call.arguments))
+            said = "".join(call.said)
+            asked.append(Asked(id, call.name, arguments_in(said), said))
         return asked
 
     def _take_fragment(self, fragment: Mapping[str, Any]) -> None:
         function = object_in(fragment, "function")
-        index, id, name = fragment.get("index"), text_in(fragment, "id"), text_in(function, "name")
-        call = next((one for one in reversed(self._calls) if one.index == index), None)
+        id, name, said = text_in(fragment, "id"), text_in(function, "name"), function.get("arguments")
+        text = said if isinstance(said, str) else "" if said is None else json.dumps(said)
+        self.chars += len(text) + len(id or "") + len(name or "")
+        index = number_in(fragment, "index")
+        call = self._last_of.get(index)
         if index is None and call is None and self._calls and not id and not name:
             call = self._calls[-1]
         # Some endpoints number all calls 0, so a new id is a new call, whatever its number.
         if call is None or (id and call.id and id != call.id):
-            call = _Fragments(index)
+            if len(self._calls) == CALLS_MAX:
+                self.has_too_many_calls = True
+                return
+            call = self._last_of[index] = _Fragments()
             self._calls.append(call)
         call.id = call.id or id or ""
-        if name and name != call.name and not call.arguments:
+        if name and name != call.name and not any(call.said):
             call.name += name
-        said = function.get("arguments")
-        text = said if isinstance(said, str) else "" if said is None else json.dumps(said)
-        call.arguments += text
-        self.chars += len(text)
+        call.said.append(text)
 
 
 @dataclass(slots=True)
 class _Fragments:
     """A call that is still arriving."""
 
-    index: Any
     id: str = ""
     name: str = ""
-    arguments: str = field(default="", repr=False)
+    said: list[str] = field(default_factory=list, repr=False)
 
 
 def arguments_in(text: str) -> dict[str, Any] | None:

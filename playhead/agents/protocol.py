@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import Any, Protocol
 
 from playhead.agents.jobs import Jobs
-from playhead.aio import AsyncSession, AsyncSessions, AsyncSubAgent, AsyncTurn, lent
+from playhead.aio import AsyncSession, AsyncSessions, AsyncTurn, TurnBehind, lent
 from playhead.features.triggers import Firing
 from playhead.model.body import parts_in
 from playhead.model.event import Event
@@ -115,30 +114,11 @@ async def run_subagent(agent: Agent, name: str, task: str, request: Request, tur
     said: list[str] = []
     async with await turn.subagent(name, task) as run:
         its_request = Request(task, request.sessions, request.session, request.jobs)
-        async with aclosing(agent.answer(its_request, _RunAsTurn(run, turn))) as pieces:
+        async with aclosing(agent.answer(its_request, TurnBehind(turn, run=run))) as pieces:
             async for text in pieces:
                 said.append(text)
         await run.end("completed", "".join(said))
     return "".join(said)
-
-
-class _RunAsTurn(AsyncTurn):
-    """A sub-agent's run as an agent sees it: a turn, whose verbs are recorded in the run's scope and which ends it."""
-
-    def __init__(self, run: AsyncSubAgent, turn: AsyncTurn) -> None:
-        super().__init__(turn._turn, turn._worker)
-        self._speaker = run._speaker
-        self._run = run
-
-    async def end(
-        self, status: str = "completed", *, usage: Mapping[str, Any] | None = None, error: str | None = None
-    ) -> None:
-        await self._run.end(status, error)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._run.__aexit__(kind, error, traceback)
 
 
 BlockingAnswer = Callable[[Sessions, Session, Turn, str], Generator[str]]
@@ -244,19 +224,12 @@ async def _until_done(pieces: asyncio.Queue[str], working: asyncio.Future[None])
             getting.cancel()
 
 
-class _HeardTurn(AsyncTurn):
+class _HeardTurn(TurnBehind):
     """A turn whose texts, once recorded, also go into a queue."""
 
     def __init__(self, turn: AsyncTurn, pieces: asyncio.Queue[str]) -> None:
-        super().__init__(turn._turn, turn._worker)
-        self._speaker = turn._speaker  # That of a run, where the function answers as a sub-agent.
-        self._heard = turn
+        super().__init__(turn)
         self._pieces = pieces
-
-    async def end(
-        self, status: str = "completed", *, usage: Mapping[str, Any] | None = None, error: str | None = None
-    ) -> None:
-        await self._heard.end(status, usage=usage, error=error)
 
     async def stream(self, text: str, *, part: str = "text") -> None:
         await super().stream(text, part=part)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from playhead.agents.jobs import BackgroundJob, Jobs
+from playhead.agents.jobs import STOP_S, BackgroundJob, Jobs
 from playhead.agents.protocol import Agent, Request
 from playhead.agents.triggers import Look
-from playhead.aio import AsyncSession, AsyncSessions, AsyncTurn
+from playhead.aio import AsyncSession, AsyncSessions, AsyncTurn, finished
 from playhead.errors import PlayheadError, SessionBusy, StaleWriter, StoreClosed
 from playhead.features.live import Clock
 from playhead.features.reading import DEFAULT_AGENT
@@ -125,6 +125,7 @@ class Runtime:
         self._answering: asyncio.Task[Answered] | None = None
         self._work: _Work | None = None
         self._force = InForce(-1)
+        self._looks: dict[str, dict[str, Any]] = {}
         self._told: dict[tuple[str, str], None] = {}
         self._is_closed = False
 
@@ -177,11 +178,13 @@ class Runtime:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._loop is not None:
-            self._loop.cancel()
-            await asyncio.wait([self._loop])
-        self._close(StoreClosed("the runtime has ended"))
-        await self.jobs.close()
+        try:
+            if self._loop is not None:
+                self._loop.cancel()
+                await finished(asyncio.wait([self._loop]))
+        finally:  # Also where the task that leaves the block is cancelled.
+            self._close(StoreClosed("the runtime has ended"))
+            await self.jobs.close()
         if self._loop is not None and not self._loop.cancelled() and error is None:
             self._loop.result()
 
@@ -232,7 +235,9 @@ class Runtime:
             self._problem("", f"the session cannot be looked at: {error}")
             return None
         for id, trigger in self._force.triggers.items():
-            look = Look(self._clock(), self.session, self._force.set_by[id], DEFAULT_AGENT)
+            set_by = self._force.set_by[id]
+            looks = self._looks[set_by.id] = self._looks.get(set_by.id, {})
+            look = Look(self._clock(), self.session, set_by, DEFAULT_AGENT, looks)
             firing = await self._firing(id, trigger, look)
             if firing is not None:
                 return _Work(firing.prompt, asyncio.get_running_loop().create_future(), id, firing, self._force.seq)
@@ -245,14 +250,19 @@ class Runtime:
             self._problem(id, f"a runtime cannot tell when a {type(trigger).__name__} fires; the program has to")
             return None
         try:
-            firing: Firing | None = await watched(look)
+            firing = await watched(look)
         except Exception as error:  # A program's own trigger may raise anything.
             self._problem(id, str(error) if isinstance(error, PlayheadError) else f"{type(error).__name__}: {error}")
+            return None
+        if firing is not None and not isinstance(firing, Firing):
+            self._problem(id, f"it fired a {type(firing).__name__}, which is no Firing")
             return None
         return firing
 
     def _take(self, force: InForce) -> None:
         self._force = force
+        in_force = {event.id for event in force.set_by.values()}
+        self._looks = {id: looks for id, looks in self._looks.items() if id in in_force}
         for problem in force.problems:
             self._problem(problem.id, f"it did not come back ({problem.type}): {problem.reason}")
 
@@ -264,8 +274,7 @@ class Runtime:
         try:
             await asyncio.wait([self._answering])
         except asyncio.CancelledError:
-            self._answering.cancel()
-            await asyncio.wait([self._answering])
+            await finished(_stopped(work, self._answering))
             _settle(work, StoreClosed("the runtime has ended"))
             raise
         finally:
@@ -276,7 +285,8 @@ class Runtime:
             _settle(work, answering.result())
         elif work.trigger is None:
             _settle(work, error)
-        elif not isinstance(error, StaleWriter):  # It was overtaken; the next look finds what is still to be answered.
+        elif work.turn is not None or not isinstance(error, StaleWriter):
+            # Where it was overtaken before its turn began, the next look finds what is still to be answered.
             self._problem(work.trigger, f"its answer failed: {type(error).__name__}: {error}", is_told_again=True)
             if work.turn is None:  # It could not even begin, and is still due.
                 await self._sleep(self._poll_s)
@@ -322,9 +332,10 @@ class Runtime:
                 await self._sleep(BUSY_PAUSE_S)
 
     async def _reply(self, work: _Work, turn: AsyncTurn) -> None:
-        """Send the answer on the channel that the trigger names, within the turn."""
+        """Send the answer on the channel that the trigger names, within the turn: not where the agent has ended it, as
+        it does to ask a person, since the answer is still to come then."""
         text = "".join(work.said)
-        if work.firing is not None and work.firing.reply is not None and text:
+        if work.firing is not None and work.firing.reply is not None and text and turn.is_open:
             reply = work.firing.reply
             await self.session.send(reply.channel, text, sender=turn.agent, reply_to=reply.to, turn=turn.turn_id)
 
@@ -362,9 +373,21 @@ class Runtime:
 
 def _due_at(trigger: Trigger) -> float | None:
     with contextlib.suppress(Exception):  # A program's own trigger; looking at it tells what is wrong with it.
-        due: float | None = trigger.due_at()  # type: ignore[attr-defined]
-        return due
+        due = trigger.due_at()  # type: ignore[attr-defined]
+        return float(due) if isinstance(due, int | float) else None
     return None
+
+
+async def _stopped(work: _Work, answering: asyncio.Task[Answered]) -> None:
+    """Stop an answer. Where the agent does not stop within `STOP_S`, its turn ends without it: all that it would still
+    record is refused then, and the session is free."""
+    answering.cancel()
+    await asyncio.wait([answering], timeout=STOP_S)
+    if not answering.done():
+        answering.add_done_callback(lambda late: late.cancelled() or late.exception())
+        if work.turn is not None:
+            with contextlib.suppress(PlayheadError):  # The next turn closes what cannot be ended here.
+                await work.turn.end("cancelled")
 
 
 def _settle(work: _Work, outcome: Answered | BaseException) -> None:

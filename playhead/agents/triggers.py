@@ -10,7 +10,7 @@ import asyncio
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Protocol, Self
@@ -23,6 +23,7 @@ from playhead.agents.quoting import moment, one_line, quoted
 from playhead.aio import AsyncSession
 from playhead.errors import ExtraMissing, InvalidTrigger
 from playhead.features.triggers import Firing, Reply, Trigger, TriggerTypes
+from playhead.model import path as paths
 from playhead.model.event import Event
 
 PROMPT_CHARS_MAX = 20_000
@@ -54,13 +55,16 @@ MESSAGE_CHARS_MAX = 4_000
 class Look:
     """What a trigger is looked at with. now: UTC seconds. set_by: the event that set the trigger as it is.
 
-    agent: who would answer. What that agent says itself fires nothing.
+    agent: who would answer. What that agent says itself fires nothing. known: what the trigger keeps for its next look
+    by the same runtime, so as not to read again what fires nothing; it is empty after a restart, and where the trigger
+    was set anew.
     """
 
     now: float
     session: AsyncSession
     set_by: Event
     agent: str
+    known: dict[str, Any] = field(default_factory=dict)
 
 
 class Watchable(Trigger, Protocol):
@@ -206,7 +210,7 @@ class FileChange(_Kept, frozen=True, kw_only=True):
     def _check(self) -> None:
         check_path(self.path)
         _check(len(self.seen) <= FILES_MAX, f"it may watch {FILES_MAX} files at the most")
-        names = (*self.seen, *(print[3] for print in self.seen.values()))
+        names = (*self.seen, *(seen[3] for seen in self.seen.values()))
         _check(all(len(name) <= NAME_CHARS_MAX for name in names), "the name of a file is too long")
 
     def due_at(self) -> float | None:
@@ -260,13 +264,23 @@ class ChannelMessage(_Kept, frozen=True, kw_only=True):
         return f"on channel {self.channel}" + (f", from {self.sender}" if self.sender else "")
 
     async def firing(self, look: Look) -> Firing | None:
-        after, is_more = self.after or look.set_by.id, True
+        if look.known.get("seq") == look.session.seq:
+            return None  # Nothing was appended since a look that found nothing.
+        passed: Event | None = look.known.get("passed")
+        if passed is not None and not paths.lies_on(await look.session.positions(), passed.seq):
+            passed = None  # The head was moved: other messages may lie before it now.
+        seq, is_more = look.session.seq, True
+        after = passed.id if passed is not None else self.after or look.set_by.id
         wanted: list[Event] = []
         while is_more and len(wanted) < MESSAGES_MAX:
             page = await look.session.messages(self.channel, after=after, limit=MESSAGES_PAGE)
             wanted += [message for message in page if self._is_for(message, look.agent)]
             is_more = len(page) == MESSAGES_PAGE
+            passed = page[-1] if page and not wanted else passed
             after = page[-1].id if page else after
+        look.known["passed"] = passed
+        if not wanted:
+            look.known["seq"] = seq
         return self.fired(wanted[:MESSAGES_MAX])
 
     def fired(self, messages: Sequence[Event]) -> Firing | None:

@@ -106,7 +106,7 @@ def _backup(here: Here, target: Path, *, force: bool, json: bool) -> int:
     try:
         done = back_up(here.store_url, target, overwrite=force, on_file=told)
     except StoreExists as error:
-        raise Failure(f"{target} is there already; --force replaces it", code=1) from error
+        raise Failure(str(error) if force else f"{target} is there already; --force replaces it", code=1) from error
     finally:
         here.terminal.end_progress()
     if json:

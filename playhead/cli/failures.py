@@ -42,10 +42,10 @@ _BY_ERROR: tuple[tuple[type[Exception], int], ...] = (
     (errors.SessionBusy, 4),
     (errors.StaleWriter, 4),
     (errors.LeaseLost, 4),
-    (errors.StoreUnavailable, 4),
+    (errors.StoreLocked, 4),
     (errors.StoreDamaged, 6),
     (errors.ArtifactDamaged, 6),
-    (errors.NotAStore, 6),
+    (errors.NotAStore, 1),
 )
 
 

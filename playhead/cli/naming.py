@@ -1,23 +1,25 @@
 """How a person names a session: one rule for every command.
 
-In this order: the whole id; `@last` (or `last`) and `@-N` by last activity; then whatever one session alone answers
-to: an id that begins with these characters (four at least) or a title (in any case). An imported session also answers
-to the beginning of the id that its own program gave it: `claude-code.4f9a…` to `4f9a`.
+In this order: `@last` and `@-N` by last activity; the whole id; then whatever one session alone answers to: an id that
+begins with these characters (four at least) or a title (in any case). An imported session also answers to the beginning
+of the id that its own program gave it: `claude-code.4f9a…` to `4f9a`.
 
 The library knows whole ids only, so nobody but a person at a command line ever gets a session by half a name.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from playhead.cli.failures import Failure
 from playhead.cli.text import one_line
 from playhead.errors import InvalidName, SessionNotFound
-from playhead.features.listing import PAGE_MAX, Listed
+from playhead.features.listing import PAGE_MAX, Listed, Wanted, all_sessions
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey, session_key
 from playhead.session import Sessions
 
@@ -32,15 +34,11 @@ def named(sessions: Sessions, name: str) -> SessionKey:
 
     Raises `Failure`: exit code 5 with the candidates where several fit, 3 with the nearest names where none does.
     """
-    found = _by_whole_id(sessions, name)
+    found = surely_named(sessions, name)
     if found is not None:
         return found
-    rows = list(all_rows(sessions))
-    rank = _rank(name)
-    if rank is not None:
-        return _by_rank(rows, name, rank)
-    whole = [row for row in rows if row.key.id == name]
-    fitting = whole or [row for row in rows if _answers_to(row, name)]
+    rows = all_rows(sessions)
+    fitting = _fitting(rows, name)
     if len(fitting) == 1:
         return fitting[0].key
     if fitting:
@@ -53,36 +51,41 @@ def named(sessions: Sessions, name: str) -> SessionKey:
 
 
 def surely_named(sessions: Sessions, name: str) -> SessionKey | None:
-    """Return the key that `name` cannot but mean: a whole id, or a rank such as `@last` (with its `@`). Else None.
+    """Return the key that `name` cannot but mean: `@last` or `@-N`, or a whole id. Else None.
 
     Raises `Failure` for a rank that no session has.
     """
-    found = _by_whole_id(sessions, name)
-    if found is None and name.startswith("@") and _rank(name) is not None:
-        return named(sessions, name)
-    return found
+    rank = _rank(name)
+    return _by_rank(sessions, name, rank) if rank is not None else _by_whole_id(sessions, name)
 
 
 def named_event(sessions: Sessions, name: str) -> tuple[SessionKey, int | None]:
     """Return the key that a person means, and the seq where they wrote `SESSION#SEQ`, as answers and links do.
 
-    A session whose own id ends like that comes first. Raises `Failure` as `named` does.
+    A session whose own id or title ends like that comes first. Raises `Failure` as `named` does.
     """
     found = re.fullmatch(r"(.+)#([0-9]{1,10})", name, re.DOTALL)
-    if found is None or _by_whole_id(sessions, name) is not None:
+    if found is None or _by_whole_id(sessions, name) is not None or _fitting(all_rows(sessions), name):
         return named(sessions, name), None
     return named(sessions, found[1]), int(found[2])
 
 
-def all_rows(sessions: Sessions) -> Iterator[Listed]:
-    """Yield the listing rows of every app and user, the most recently active first, page by page."""
-    cursor: str | None = None
-    while True:
-        page = sessions.list(limit=PAGE_MAX, cursor=cursor)
-        yield from page.items
-        cursor = page.next_cursor
-        if cursor is None:
-            return
+def all_rows(sessions: Sessions) -> list[Listed]:
+    """Return the listing row of every session of every app and user, the most recently active first."""
+    return all_sessions(sessions.store, Wanted(), clock=time.time, entropy=os.urandom)
+
+
+def check_new_id(id: str) -> str:
+    """Return an id that a person gives a session here. Raises `Failure` for one that could not be typed again, or that
+    means something else wherever a session is named."""
+    if not _PLAIN_ID.fullmatch(id) or re.search(r"#[0-9]+\Z", id):
+        raise Failure(
+            f'"{one_line(id)}" cannot be an id here: it is of letters, digits and . _ - and begins with no sign', code=2
+        )
+    return id
+
+
+_PLAIN_ID = re.compile(r"\w[\w.-]{0,199}")
 
 
 def title_of(row: Listed) -> str:
@@ -117,17 +120,29 @@ def _by_whole_id(sessions: Sessions, name: str) -> SessionKey | None:
 
 def _rank(name: str) -> int | None:
     """Return which most recent session an `@` name means, 1 for the last; None where it is no such name."""
-    if name in ("@last", "last"):
+    if name == "@last":
         return 1
-    found = re.fullmatch(r"@-(\d{1,6})", name)
-    return max(int(found[1]), 1) if found else None
+    found = re.fullmatch(r"@-([1-9]\d{0,5})", name)
+    return int(found[1]) if found else None
 
 
-def _by_rank(rows: Sequence[Listed], name: str, rank: int) -> SessionKey:
-    if rank <= len(rows):
-        return rows[rank - 1].key
-    known = f"there are {len(rows)}" if rows else "there is none yet; `playhead run` or `playhead import` brings one"
-    raise Failure(f"no session is {name}: {known}", code=3)
+def _by_rank(sessions: Sessions, name: str, rank: int) -> SessionKey:
+    cursor: str | None = None
+    left = rank
+    while True:
+        page = sessions.list(limit=min(left, PAGE_MAX), cursor=cursor)
+        if left <= len(page.items):
+            return page.items[left - 1].key
+        left, cursor = left - len(page.items), page.next_cursor
+        if cursor is None:
+            break
+    none = "there is none yet; `playhead run` or `playhead import` brings one"
+    raise Failure(f"no session is {name}: {f'there are {page.total}' if page.total else none}", code=3)
+
+
+def _fitting(rows: Sequence[Listed], name: str) -> list[Listed]:
+    """Return the sessions that answer to a name: those of this very id, else by its beginning or by title."""
+    return [row for row in rows if row.key.id == name] or [row for row in rows if _answers_to(row, name)]
 
 
 def _answers_to(row: Listed, name: str) -> bool:

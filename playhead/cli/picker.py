@@ -1,6 +1,6 @@
 """A list of sessions to pick one from: type to filter, move, look at the end of one, take it.
 
-`picker_rows.py` says what the list holds, `picker_screen.py` shows it; here sessions and previews are read, on a thread.
+`picker_rows.py` says what the list holds, `picker_screen.py` shows it; here sessions and previews are read.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import typer
 from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.failures import Failure
 from playhead.cli.moments import age, iso
-from playhead.cli.naming import CANDIDATES_MAX, PREFIX_CHARS_MIN
+from playhead.cli.naming import CANDIDATES_MAX, PREFIX_CHARS_MIN, check_new_id
 from playhead.cli.table import Cell, Column
 from playhead.cli.text import one_line
 from playhead.errors import SessionNotFound
@@ -44,6 +44,8 @@ def run(
                 raise Failure("name what to restore, or list the trash, but not both", code=2)
             _print(here, rows, json=json)
             return
+        if as_ is not None:
+            check_new_id(as_)
         chosen = list(dict.fromkeys(_named(rows, name) for name in trashed))
         if as_ is not None and len(chosen) > 1:
             raise Failure("--as names one session; restore the others in a call of their own", code=2)
@@ -89,7 +91,7 @@ _COLUMNS = (
 
 def _named(rows: Sequence[Trashed], name: str) -> Trashed:
     """Return the one thing in the trash that `name` means. Raises `Failure` as every command does for a name."""
-    if name in ("@last", "last") and rows:
+    if name == "@last" and rows:
         return rows[0]
     for spell in (_whole, _begins):
         fitting = [row for row in rows if spell(row, name)]

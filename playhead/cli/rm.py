@@ -133,7 +133,7 @@ def _key_of(sessions: Sessions, name: str, rows: dict[SessionKey, Listed]) -> Se
         return unreadable[0]
     spellings = (key.id, str(key), key.id.partition(".")[2])
     is_begun = len(name) >= PREFIX_CHARS_MIN and any(spelling.startswith(name) for spelling in spellings)
-    if is_begun or name == "last":
+    if is_begun:
         return key
     raise Failure(f'"{name}" is a title, and nothing is removed by its title; its id is {key}', code=3)
 

@@ -16,6 +16,7 @@ from playhead.cli.naming import named, short_names, surely_named
 from playhead.cli.table import Piece, Styled, tab_separated
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import fitted, one_line, width
+from playhead.cli.timeline import check_kinds
 from playhead.model.ids import SessionKey
 from playhead.search.find import Hit
 from playhead.session import Session, Sessions
@@ -45,7 +46,7 @@ def run(
     agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only what this agent wrote")] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--kind", "--type", metavar="KIND", help="Only events of this kind: message, note, compaction"),
+        typer.Option("--kind", "--type", metavar="KIND", help="Only events of this kind: message, tool_result, note"),
     ] = None,
     role: Annotated[
         str | None, typer.Option("--role", metavar="ROLE", help="Only messages of this role: user, assistant, tool")
@@ -71,6 +72,9 @@ def run(
     """Print the hits, the best first."""
     if json and jsonl:
         raise Failure("--json and --jsonl exclude each other; give one of them", code=2)
+    if kind == "tool_result" and role is None:
+        kind, role = "message", "tool"  # What others call it: here it is a message of a tool.
+    check_kinds([kind] if kind is not None else ())
     now = here.now()
     with here.open_existing() as sessions:
         key, words = _narrowed(sessions, query) if session is None else (named(sessions, session), query)

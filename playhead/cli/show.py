@@ -17,6 +17,7 @@ from playhead.cli.table import Column
 from playhead.cli.terminal import Terminal, json_text
 from playhead.errors import TurnNotFound
 from playhead.features.reading import DEFAULT_AGENT, View, scope_of
+from playhead.model.body import text_in
 from playhead.model.event import Event
 from playhead.model.parts import text_of
 from playhead.session import Session
@@ -64,6 +65,7 @@ def run(
         elif tree:
             _show_tree(here.terminal, opened, json=json)
         else:
+            _check_agent(opened, agent)
             view = opened if branch is None else opened.at(branch)
             path, spans = _whole(view) if turn is None and last is None else _turns_of(view, turn, last or 1)
             entries = transcript(path, scope=scope_of(agent))
@@ -86,6 +88,14 @@ COMMAND = Command(
     ),
     exits=(3, 5, 6),
 )
+
+
+def _check_agent(session: Session, agent: str) -> None:
+    """Raise `Failure` with the agents that there are, where none is called like this."""
+    runs = [label for event in session.events(kinds=["job_changed"]) if (label := text_in(event.body, "agent"))]
+    known = dict.fromkeys([DEFAULT_AGENT, *session.summary().agents, *runs])
+    if agent not in known:
+        raise Failure(f'session {session.key} has no agent "{agent}"; these wrote in it', code=3, lines=list(known))
 
 
 def _whole(view: View) -> tuple[list[Event], list[TurnSpan]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from playhead.cli.table import Piece, Style, Styled, tab_separated
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import fitted, one_line, padded, width
 from playhead.features.live import all_events
-from playhead.model.event import FACT_KINDS
+from playhead.model.event import FACT_KINDS, KINDS
 from playhead.session import Session
 from playhead.views.timeline import TimelineRow, rows
 
@@ -50,6 +50,7 @@ def run(
     """Print the timeline from the first event, or from the one that SESSION#SEQ names."""
     if json and jsonl:
         raise Failure("--json and --jsonl exclude each other; give one of them", code=2)
+    check_kinds(kind or ())
     from_time = None if since is None else moment(since, here.now(), option="--since")
 
     def is_wanted(row: TimelineRow) -> bool:
@@ -72,6 +73,13 @@ def run(
         if last is not None:
             wanted = iter(deque(wanted, maxlen=last))
         _print(here.terminal, opened, wanted, json=json, jsonl=jsonl)
+
+
+def check_kinds(kinds: Iterable[str]) -> None:
+    """Raise `Failure` for a kind that no event has: the list of kinds is closed."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise Failure(f'"{kind}" is no kind of event; there are {", ".join(sorted(KINDS))}', code=2)
 
 
 COMMAND = Command(

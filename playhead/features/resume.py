@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from playhead.features.live import Live, events_at
+from playhead.features.owners import goes_on
 from playhead.features.triggers import Trigger, TriggerProblem
 from playhead.model import path as paths
 from playhead.model.body import number_in, object_in, text_in
@@ -63,7 +64,8 @@ def seal(live: Live) -> tuple[Sealed, str, tuple[str, ...]]:
 
     Streams become messages marked `interrupted`, under the ids they were begun with, so that doing this twice adds
     nothing. Calls without a response get one that says so; running jobs and an open turn are closed as interrupted.
-    Jobs that this very process goes on with (`live.jobs`) and a turn that waits for a person are left as they are.
+    Jobs whose owner goes on with them (`live.jobs`, and those of others that live) are left as they are, and so is a
+    turn that waits for a person.
     Returns what was closed, the text that was recovered, and the labels of sub-agent runs that were closed.
     """
     left = live.store.streams.left(live.key)
@@ -155,7 +157,8 @@ def _call_drafts(live: Live) -> tuple[tuple[str, ...], list[Draft]]:
 def _job_drafts(live: Live, calls: Sequence[str]) -> tuple[tuple[str, ...], list[Draft], tuple[str, ...]]:
     """Return the jobs that stopped with their process, what closes them and tells the agent, and sub-agent labels."""
     positions = sorted(seq for id, seq in live.fold.named("job").items() if id not in live.jobs)
-    events = events_at(live.store, live.key, [[seq, seq] for seq in positions])
+    found = events_at(live.store, live.key, [[seq, seq] for seq in positions])
+    events = [event for event in found if not goes_on(live, object_in(event.body, "owner"))]
     drafts, runs, untold = [], [], []
     for event in events:
         body: dict[str, Any] = {

@@ -6,7 +6,7 @@ puts it there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -38,13 +38,23 @@ def publish(store: Store, key: SessionKey, event: Event) -> None:
 def republish(store: Store, key: SessionKey) -> None:
     """Put what the store log misses of a session's facts there, unless something newer holds."""
     for event in store.facts(key):
-        if event.kind != "state_changed":
-            continue
-        for scope in SHARED_SCOPES:
-            for name, body in _changes(event, scope):
-                current = store.notes.get(_topic(key, scope), name) or {}
-                if current.get("at", 0.0) < event.at:
-                    _put(store, key, scope, name, body, event)
+        for scope, name, body in unpublished(store.notes.get, key, event):
+            _put(store, key, scope, name, body, event)
+
+
+def unpublished(
+    note: Callable[[str, str], dict[str, Any] | None], key: SessionKey, event: Event
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield the scope, name and body of what the store log misses of a fact, unless something newer holds.
+
+    note: returns the newest note of a topic and name, as the store log has it.
+    """
+    if event.kind != "state_changed":
+        return
+    for scope in SHARED_SCOPES:
+        for name, body in _changes(event, scope):
+            if (note(_topic(key, scope), name) or {}).get("at", 0.0) < event.at:
+                yield scope, name, body
 
 
 def _changes(event: Event, scope: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from playhead.errors import SessionNotFound, TrashNotFound
+from playhead.errors import PlayheadError, SessionNotFound, TrashNotFound
 from playhead.features.live import Clock, Entropy, Live
 from playhead.model.codec import encode_json
 from playhead.model.ids import SessionKey, session_key, time_ordered_id
@@ -58,7 +58,7 @@ def trashed(store: Store) -> tuple[Trashed, ...]:
 
 def restore(store: Store, trash_id: str, *, id: str | None) -> SessionKey:
     """Bring a session back under its own id or another one, and return its key."""
-    key = _need(store, trash_id).key
+    key = store.trashed_row(trash_id).key
     back = session_key(key.id if id is None else id, app=key.app, user=key.user)
     store.restore(trash_id, back)
     return back
@@ -66,7 +66,29 @@ def restore(store: Store, trash_id: str, *, id: str | None) -> SessionKey:
 
 def purge(store: Store, trash_id: str, *, clock: Clock, entropy: Entropy) -> None:
     """Remove a session of the trash for good. The store remembers it, unless another one has its id by now."""
-    key = _need(store, trash_id).key
+    _purge(store, trash_id, store.trashed_row(trash_id).key, clock=clock, entropy=entropy)
+
+
+def empty(store: Store, *, before: float | None, clock: Clock, entropy: Entropy) -> tuple[Trashed, ...]:
+    """Purge all that was put there before a time (UTC seconds; None: all), and return what this call removed."""
+    gone: list[Trashed] = []
+    problems: list[PlayheadError] = []
+    for one in trashed(store):
+        if before is not None and one.at >= before:
+            continue
+        try:
+            _purge(store, one.trash_id, one.key, clock=clock, entropy=entropy)
+            gone.append(one)
+        except TrashNotFound:
+            pass  # Somebody else has purged or restored it meanwhile.
+        except PlayheadError as error:
+            problems.append(error)
+    if problems:
+        raise problems[0]
+    return tuple(gone)
+
+
+def _purge(store: Store, trash_id: str, key: SessionKey, *, clock: Clock, entropy: Entropy) -> None:
     try:
         store.tip(key)
     except SessionNotFound:
@@ -80,7 +102,7 @@ def was_removed(store: Store, key: SessionKey) -> bool:
         store.tip(key)
         return False
     is_purged = store.notes.get(PURGED, purged_name(key.app, key.user, key.id)) is not None
-    return is_purged or any(row.key == key for row in _all_rows(store))
+    return is_purged or store.is_trashed(key)
 
 
 def note_purged(store: Store, key: SessionKey, *, clock: Clock, entropy: Entropy) -> None:
@@ -100,13 +122,6 @@ def _all_rows(store: Store) -> Iterator[TrashedRow]:
     while page := store.trashed(after=after, limit=ROWS_PAGE_MAX):
         yield from page
         after = page[-1].trash_id
-
-
-def _need(store: Store, trash_id: str) -> TrashedRow:
-    found = next((row for row in _all_rows(store) if row.trash_id == trash_id), None)
-    if found is None:
-        raise TrashNotFound(trash_id, store=store.url)
-    return found
 
 
 def _trashed(row: TrashedRow) -> Trashed:

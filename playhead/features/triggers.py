@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, Self
 
 import msgspec
 
-from playhead.errors import InvalidName, StaleWriter
+from playhead.errors import InvalidName, InvalidTrigger, StaleWriter
+from playhead.features.jobs import appended
 from playhead.features.live import Live, events_at
 from playhead.model import path as paths
 from playhead.model.event import Draft, Event
+
+_NUMBER = re.compile(r"[0-9]{1,8}")
 
 
 class Trigger(Protocol):
@@ -114,6 +118,44 @@ def in_force(live: Live, types: TriggerTypes) -> InForce:
         triggers, problems = types.restore(events)
         set_by = {str(event.body.get("trigger")): event for event in events}
         return InForce(live.seq, triggers, set_by, tuple(problems))
+
+
+def add_trigger(
+    live: Live, types: TriggerTypes, trigger: Trigger, *, id: str | None = None, prefix: str = "", count_max: int = 0
+) -> str:
+    """Record a trigger and return its id; one that is in force under this id is replaced.
+
+    Without an id it gets one of its own, or, with a prefix, the prefix and a number that no other in force has: chosen
+    and recorded at once, so that no two that are set side by side share one. count_max: where so many are in force, and
+    it is not 0, `InvalidTrigger` is raised. `InvalidName` is raised where the type is not registered, and `StaleWriter`
+    as by any append, though not with a prefix, whose number is then chosen anew. Nothing was written then.
+    """
+    name = types.name_of(trigger)
+    data = trigger.to_resume_dict()
+
+    def drafts() -> list[Draft]:
+        in_force = live.fold.named("trig")
+        if count_max and len(in_force) >= count_max:
+            raise InvalidTrigger(f"{len(in_force)} triggers are in force already; remove one first")
+        own = f"{prefix}-{_next_number(in_force)}" if prefix else f"trigger-{live.new_id()}"
+        body = {"trigger": id or own, "type": name, "data": data, "status": "added"}
+        return [live.draft("trigger_changed", body)]
+
+    with live.lock:
+        events = appended(live, drafts) if prefix and id is None else live.append(drafts())
+        return str(events[0].body["trigger"])
+
+
+def remove_trigger(live: Live, id: str) -> Event:
+    """Record that a trigger is gone. Raises `InvalidName` where none with this id is in force."""
+    with live.lock:
+        kind = _set_by(live, id).body["type"]
+        return live.append([live.draft("trigger_changed", {"trigger": id, "type": kind, "status": "removed"})])[0]
+
+
+def _next_number(ids: Iterable[str]) -> int:
+    numbers = [int(number) for id in ids if _NUMBER.fullmatch(number := id.rpartition("-")[2])]
+    return max(numbers, default=0) + 1
 
 
 def check_revision(live: Live, seq: int) -> None:

@@ -6,6 +6,7 @@ What a later read needs is in a `SourcePosition`, whose `carry` has the line's n
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -21,7 +22,8 @@ SKIPPED_MAX = 1000
 Change = Literal["none", "grown", "other"]
 
 Open = Callable[[Path], AbstractContextManager[BinaryIO]]
-"""Opens a file for reading its bytes. What it gives need not be seekable where nothing of the file is known."""
+"""Opens a file for reading its bytes. What it gives need not be seekable where nothing of the file is known; its
+`fileno` is that of the file itself."""
 
 
 def change_of(path: Path, known: SourcePosition | None) -> Change:
@@ -38,11 +40,16 @@ def change_of(path: Path, known: SourcePosition | None) -> Change:
     if status.st_size < place.offset:
         return "other"
     with path.open("rb") as stream:
-        stream.seek(place.offset - place.last_length)
-        last = stream.read(place.last_length)
-    if place.last_length and hashlib.sha256(last).hexdigest() != place.last_hash:
-        return "other"
+        if not _ends_at(stream, place):
+            return "other"
     return "none" if status.st_size == known.size else "grown"
+
+
+def _ends_at(stream: BinaryIO, place: Place) -> bool:
+    """Go to a place in a file; return True where the line before it is the one that was read there."""
+    stream.seek(place.offset - place.last_length)
+    last = stream.read(place.last_length)
+    return not place.last_length or hashlib.sha256(last).hexdigest() == place.last_hash
 
 
 def place_of(known: SourcePosition | None) -> Place:
@@ -84,9 +91,9 @@ class Files:
         place = place_of(self._known.get(name))
         try:
             with self._open(path) as stream:
-                status = path.stat()
+                status = os.fstat(stream.fileno())  # Of this file: another may have its name by now.
                 if place.offset:
-                    stream.seek(place.offset)
+                    self._go_on(stream, path, place)
                 lines = JsonLines(stream, name, place=place, is_record=self._is_record)
                 for item in lines:
                     if isinstance(item, Record):
@@ -98,6 +105,11 @@ class Files:
         read = lines.place
         carry = {"line": read.line, "last_length": read.last_length}
         self.positions[name] = SourcePosition(status.st_size, status.st_mtime_ns, read.offset, read.last_hash, carry)
+
+    def _go_on(self, stream: BinaryIO, path: Path, place: Place) -> None:
+        """Go to where the file was left. Raises `ImportFailed` where that is not the file that was read before."""
+        if not _ends_at(stream, place):
+            raise ImportFailed(f"{path} was replaced while it was looked at; import it again")
 
     def report(self, skipped: Skipped) -> None:
         """Count a stretch that could not be read, and list it while there is room."""

@@ -18,7 +18,8 @@ from playhead.session import Sessions
 
 POSITIONS = "import"
 """Topic of the store's notes that say how far each source was read. Their names are the sources' resolved paths, or
-what an importer calls one of many sessions in a file."""
+what an importer calls one of many sessions in a file. Only the newest note of a name is kept: what a reader carries on
+may be some 12 bytes for each record, and a source that is watched is imported at every line."""
 
 Read = Callable[[dict[str, SourcePosition]], ImportedSession | None]
 """Reads a source beyond the given positions; None where there is nothing new."""
@@ -90,7 +91,7 @@ def import_source(
         sessions.store.artifacts.put(key, file.read())
     positions = {path: msgspec.to_builtins(position) for path, position in imported.positions.items()}
     noted = {"positions": positions, "head": imported.head or note.get("head")}
-    sessions.store.notes.put(POSITIONS, name, noted, id=secrets.token_hex(16), at=at)
+    sessions.store.notes.replace(POSITIONS, name, noted, id=secrets.token_hex(16), at=at)
     return Imported(imported, ingested.added_count, ingested.known_count, ingested.is_new)
 
 

@@ -30,9 +30,17 @@ from playhead.model.body import text_in
 from playhead.session import Session
 from playhead.views.transcript import Entry, ToolUse
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-# A span of code within one paragraph, or the beginning of something that a reader of Markdown may take for HTML.
-_SPAN_OR_TAG = re.compile(r"(?<![\\`])(`{1,8})(?!`)(?:(?!\n[ \t]*\n)[\s\S])*?(?<!`)\1(?!`)|<(?=[A-Za-z/!?])")
+_FENCE = re.compile(r"(`{3,}|~{3,})(.*)")
+_MARKED_FENCE = re.compile(r" *(?:(?:[-+*>]|[0-9]{1,9}[.)])[ \t]*)+(?:```|~~~)")
+_TICKS = re.compile("`+")
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+"""The beginning of what a reader of Markdown may take for HTML, or for an address."""
+_IN_CODE = re.compile(r"[&<>`*_\[\]|~$#\\]")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+_CODE_INDENT = 4
+"""Spaces before a line that begin no block but one of code."""
+
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|~&#$])")
 
 
@@ -59,8 +67,8 @@ def _blocks(page: Printed, *, artifacts: bool) -> Iterator[str]:
     if artifacts and page.artifacts:
         yield "## Artifacts"
         rows = (
-            (code(text_in(body, "name") or ""), code(text_in(body, "media_type") or ""), size_text(body.get("size")),
-             code(text_in(body, "hash") or ""))
+            (_cell(text_in(body, "name") or ""), _cell(text_in(body, "media_type") or ""), size_text(body.get("size")),
+             _cell(text_in(body, "hash") or ""))
             for body in page.artifacts
         )  # fmt: skip
         yield _table(("Name", "Type", "Size", "Content"), rows)
@@ -73,7 +81,7 @@ def _blocks(page: Printed, *, artifacts: bool) -> Iterator[str]:
                     f"#{one.branch.tip_seq}",
                     "current" if one.branch.is_current else f"#{one.branch.fork_seq}",
                     str(one.branch.turn_count),
-                    code(one.ends_with),
+                    _cell(one.ends_with),
                 )
                 for one in page.branches
             ),
@@ -144,33 +152,148 @@ def _tool(tool: ToolUse) -> str:
 
 def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [heads, ("---",) * len(heads), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """Return text as code in a table. With bars in it, it is HTML: readers disagree about a bar behind a backslash."""
+    return _html_code(one_line(text)) if "|" in text else code(text)
 
 
 def said(text: str) -> str:
-    """Return Markdown that ends what it begins: a code block that was left open is closed, and HTML is text."""
-    lines: list[str] = []
-    loose: list[str] = []
-    fence = ""
-    for line in visible(text).strip("\n").split("\n"):
-        found = _FENCE.fullmatch(line)
-        if fence:
-            lines.append(line)
-            if found and found[1].startswith(fence) and not found[2].strip():
-                fence = ""
-        elif found and not (found[1][0] == "`" and "`" in found[2]):
-            lines += [*_without_tags(loose), line]
-            loose, fence = [], found[1]
-        else:
-            loose.append(line)
-    lines += _without_tags(loose)
-    return "\n".join([*lines, fence] if fence else lines)
+    """Return Markdown that ends what it begins: a block of code that was left open is closed, and HTML is text.
+
+    `<` stands only in blocks of code whose ends are certain, and in the page's own `<code>`, which takes the place of a
+    span of code with a tag in it: no reader, however it pairs the backticks, finds HTML. A text in which nobody can
+    tell where blocks of code end without reading its lists is shown as it is, as one block.
+    """
+    whole = visible(text).strip("\n")
+    blocks = _Blocks()
+    for line in whole.split("\n"):
+        blocks.take(line)
+        if blocks.is_unclear:
+            return fenced(whole)
+    return "\n".join(blocks.ended())
+
+
+class _Blocks:
+    """Takes the lines of a text, tells its blocks of code from everything else, and has the lines to be shown.
+
+    A fence that is not indented is never in a list. One that is indented by up to three may be: the block is closed
+    where a line is indented less, so that it ends there for every reader. A fence further in, or behind the mark of a
+    list or a quotation, counts as text: if it is a fence, its list ends it at the next line that is not indented.
+    """
+
+    def __init__(self) -> None:
+        self.is_unclear = False
+        self._lines: list[str] = []
+        self._loose: list[str] = []
+        self._fence = ""
+        self._indent = 0
+        self._is_wary = False
+
+    def take(self, line: str) -> None:
+        """Take the next line."""
+        flat = _leading_tabs_as_spaces(line)
+        indent = len(flat) - len(flat.lstrip(" "))
+        if not (self._fence and self._take_in_block(line, flat, indent)):
+            self._take_outside(flat, indent)
+
+    def ended(self) -> list[str]:
+        """Return the lines, all blocks closed."""
+        if self._fence:
+            self._close()
+        self._settle()
+        return self._lines
+
+    def _take_in_block(self, line: str, flat: str, indent: int) -> bool:
+        """Take a line into the block, or as its end. Return False for a line that ends it and is no part of it."""
+        text = flat.strip(" \t")
+        is_end = text.startswith(self._fence) and not text.strip(self._fence[0])
+        if self._indent == 0:
+            # Behind the mark of a quotation a tab may be narrower, and what is far enough in to be no end would be one.
+            self._lines.append(flat if is_end else line)
+            if is_end and indent < _CODE_INDENT:
+                self._fence = ""
+            return True
+        if is_end or (text and indent < self._indent):
+            self._close()
+            return is_end
+        self._lines.append(flat)
+        return True
+
+    def _take_outside(self, flat: str, indent: int) -> None:
+        if flat.strip(" ") and indent == 0:
+            self._is_wary = False
+        found = _FENCE.match(flat, indent)
+        is_fence = found is not None and not (found[1][0] == "`" and "`" in found[2])
+        if found is not None and is_fence and indent < _CODE_INDENT:
+            # A bar in it may make it the head of a table.
+            self.is_unclear = self._is_wary or "|" in found[2]
+            self._settle()
+            self._lines.append(flat)
+            self._fence, self._indent = found[1], indent
+            return
+        self._is_wary = self._is_wary or is_fence or _MARKED_FENCE.match(flat) is not None
+        self._loose.append(flat)
+
+    def _close(self) -> None:
+        self._lines.append(" " * self._indent + self._fence)
+        self._fence = ""
+
+    def _settle(self) -> None:
+        self._lines += _without_tags(self._loose)
+        self._loose = []
+
+
+def _leading_tabs_as_spaces(line: str) -> str:
+    text = line.lstrip(" \t")
+    return line[: len(line) - len(text)].expandtabs(4) + text
 
 
 def _without_tags(lines: list[str]) -> list[str]:
-    if not lines:
-        return []
-    return _SPAN_OR_TAG.sub(lambda found: found[0] if found[1] else "&lt;", "\n".join(lines)).split("\n")
+    """Return lines of text in which nothing begins a tag but `<code>`."""
+    shown = []
+    is_paired = True  # No span of code of this paragraph is open at the beginning of the line.
+    for line in lines:
+        if not line.strip(" "):
+            is_paired = True
+        pieces, is_paired = _spans(line) if is_paired else ([line], False)
+        shown.append("".join(_as_code(piece) if index % 2 else _as_text(piece) for index, piece in enumerate(pieces)))
+    return shown
+
+
+def _spans(line: str) -> tuple[list[str], bool]:
+    """Return a line in pieces, by turns text and a span of code, and whether every backtick of it has its like."""
+    pieces, done, at = [], 0, 0
+    runs = list(_TICKS.finditer(line))
+    while at < len(runs):
+        run = runs[at]
+        if line[run.start() - 1 : run.start()] == "\\":
+            break
+        end = next((n for n in range(at + 1, len(runs)) if runs[n].end() - runs[n].start() == len(run[0])), None)
+        if end is None:
+            break
+        pieces += [line[done : run.start()], line[run.start() : runs[end].end()]]
+        done, at = runs[end].end(), end + 1
+    return [*pieces, line[done:]], at == len(runs)
+
+
+def _as_text(text: str) -> str:
+    return _TAG.sub("&lt;", text)
+
+
+def _as_code(span: str) -> str:
+    """Return a span of code, as HTML where something in it looks like a tag: there it needs no backticks."""
+    if not _TAG.search(span):
+        return span
+    inside = span.strip("`")
+    has_edges = inside.startswith(" ") and inside.endswith(" ")
+    return _html_code(inside[1:-1] if has_edges else inside)
+
+
+def _html_code(text: str) -> str:
+    return f"<code>{_IN_CODE.sub(lambda found: _ENTITIES.get(found[0]) or f'&#{ord(found[0])};', text)}</code>"
 
 
 def quoted(text: str) -> str:

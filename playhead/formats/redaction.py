@@ -36,7 +36,7 @@ _COMMON_NAMES = frozenset(
 
 Pattern = tuple[str, re.Pattern[str]]
 
-# Where a pattern has a group, the group alone is masked. None begins with something that may be repeated without a
+# Where a pattern has a group, the first that took part is masked alone. None begins with something that may be repeated without a
 # bound: text of a megabyte without a space must not cost its square.
 _SHAPES: tuple[Pattern, ...] = (
     (
@@ -119,7 +119,8 @@ class Redactor:
     """Masks text, and counts what it masked by kind. Not safe for use by several threads at once.
 
     homes: home directories. names: user names, of which the common ones (`root`, `user`, `admin` …) are left alone, as
-    they say nothing. patterns: regular expressions of the caller's; where one has a group, its first group is masked.
+    they say nothing. patterns: regular expressions of the caller's; where one has groups, the first that took part in
+    the match is masked.
     """
 
     def __init__(
@@ -192,12 +193,13 @@ class Redactor:
     def _masked(
         self, text: str, kind: str, pattern: re.Pattern[str], is_secret: Callable[[str], bool] | None = None
     ) -> str:
-        """Mask the group of each match that took part, or the whole match where the pattern has no group."""
+        """Mask the first group that took part in each match, or the whole match where none did. What is masked already
+        stays; what is masked in a part only is masked whole."""
 
         def mask(found: re.Match[str]) -> str:
-            group = found.lastindex or 0
+            group = next((number for number in range(1, pattern.groups + 1) if found.start(number) >= 0), 0)
             secret = found[group]
-            if not secret or _MASKED.search(secret) or (is_secret is not None and not is_secret(secret)):
+            if _is_masked(secret) or (is_secret is not None and not is_secret(secret)):
                 return found[0]
             self.counts[kind] += 1
             start, end = found.start(group) - found.start(), found.end(group) - found.start()
@@ -220,8 +222,12 @@ def _any_of(texts: Iterable[str], *, chars_min: int, after: str, before: str = "
     return re.compile(f"{before}(?:{'|'.join(re.escape(text) for text in wanted)}){after}", re.IGNORECASE)
 
 
+def _is_masked(text: str) -> bool:
+    return not _MASKED.sub("", text).strip()
+
+
 def _is_password(text: str) -> bool:
-    return not _PLACEHOLDER.match(text) and not _MASKED.search(text)
+    return not _PLACEHOLDER.match(text) and not _is_masked(text)
 
 
 def _is_random(text: str) -> bool:

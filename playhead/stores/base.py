@@ -181,6 +181,13 @@ class Notes(Protocol):
         The same id again changes nothing.
         """
 
+    def replace(self, topic: str, name: str, body: dict[str, Any], *, id: str, at: float) -> None:
+        """Put a note as `put` does, and remove all earlier ones of (topic, name) with it, in one transaction.
+
+        For what can be found out again and of which only the newest is of use, such as how far a source was read: it
+        takes no more room however often it is put. The ids of the notes that went are free again.
+        """
+
     def get(self, topic: str, name: str) -> dict[str, Any] | None:
         """Return the body of the newest note, or None."""
 
@@ -345,6 +352,15 @@ class Store(Protocol):
 
     def trashed(self, *, after: str | None = None, limit: int = 100) -> list[TrashedRow]:
         """Return what is in the trash in order of trash ids, those after `after`."""
+
+    def trashed_row(self, trash_id: str) -> TrashedRow:
+        """Return what `trashed` says of one, without looking at the others. Raises `TrashNotFound`."""
+
+    def is_trashed(self, key: SessionKey) -> bool:
+        """Return True where a session of this key lies in the trash, be there another one outside it or not.
+
+        Asking again and again is cheap: what was looked at once is known.
+        """
 
     def restore(self, trash_id: str, key: SessionKey) -> None:
         """Bring a session back under a key: that which it had, or another one.

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,6 +101,34 @@ def rename(source: Path, target: Path, *, durable: bool) -> bool:
             for folder in {source.parent, target.parent}:
                 sync_directory(folder)
     return True
+
+
+def second_name(source: Path, target: Path, *, durable: bool) -> bool:
+    """Let a file lie under another name as well, in place of what is there; return False where it is not there itself.
+
+    Where the file system has no hard links it is copied. `durable` makes the new name survive a loss of power.
+    """
+    with os_errors(source):
+        target.unlink(missing_ok=True)
+        if not os.path.lexists(source):
+            return False
+        try:
+            os.link(source, target, follow_symlinks=False)
+        except OSError:
+            _copy(source, target, durable=durable)
+        if durable:
+            sync_directory(target.parent)
+    return True
+
+
+def _copy(source: Path, target: Path, *, durable: bool) -> None:
+    with os.fdopen(open_regular(source, os.O_RDONLY), "rb") as reader:
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as writer:
+            shutil.copyfileobj(reader, writer)
+            writer.flush()
+            if durable:
+                os.fsync(descriptor)
 
 
 def _write_new(descriptor: int, content: bytes, *, durable: bool) -> None:

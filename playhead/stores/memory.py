@@ -270,6 +270,16 @@ class MemoryStore:
             found = [(trash_id, *self._trash[trash_id]) for trash_id in ids[: _bounded(limit, ROWS_PAGE_MAX)]]
             return [TrashedRow(trash_id, key, at, one.seq, one.summary) for trash_id, key, at, one in found]
 
+    def trashed_row(self, trash_id: str) -> TrashedRow:
+        with self._opened():
+            self._need_trashed(trash_id)
+            key, at, one = self._trash[trash_id]
+            return TrashedRow(trash_id, key, at, one.seq, one.summary)
+
+    def is_trashed(self, key: SessionKey) -> bool:
+        with self._opened():
+            return any(of == key for of, _, _ in self._trash.values())
+
     def restore(self, trash_id: str, key: SessionKey) -> None:
         with self._opened():
             session = self._need_trashed(trash_id)
@@ -528,17 +538,30 @@ class _Artifacts:
 class _Notes:
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
-        self._ids: set[str] = set()
+        self._name_of: dict[str, tuple[str, str]] = {}
+        self._ids: dict[tuple[str, str], list[str]] = {}
         self._newest: dict[str, dict[str, str]] = {}
 
     def put(self, topic: str, name: str, body: dict[str, Any], *, id: str, at: float) -> None:
+        self._put(topic, name, body, id, is_only=False)
+
+    def replace(self, topic: str, name: str, body: dict[str, Any], *, id: str, at: float) -> None:
+        self._put(topic, name, body, id, is_only=True)
+
+    def _put(self, topic: str, name: str, body: dict[str, Any], id: str, *, is_only: bool) -> None:
         for text, what in ((topic, "topic"), (name, "name"), (id, "note id")):
             check_name(text, what, chars_max=NOTE_NAME_CHARS_MAX)
         with self._store._opened():
             encoded = codec.encode_body(body)
-            if id not in self._ids:
-                self._ids.add(id)
+            ids = self._ids.setdefault((topic, name), [])
+            if id not in self._name_of:
+                self._name_of[id] = (topic, name)
+                ids.append(id)
                 self._newest.setdefault(topic, {})[name] = encoded
+            if is_only:
+                for earlier in ids[:-1]:
+                    del self._name_of[earlier]
+                del ids[:-1]
 
     def get(self, topic: str, name: str) -> dict[str, Any] | None:
         return self.all(topic).get(name)
@@ -549,6 +572,7 @@ class _Notes:
 
     def forget(self) -> None:
         """Drop every note."""
+        self._name_of.clear()
         self._ids.clear()
         self._newest.clear()
 

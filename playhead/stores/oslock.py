@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from playhead.errors import StoreClosed, StoreUnavailable
+from playhead.errors import StoreClosed, StoreLocked
 from playhead.stores.files import make_private_directory, os_errors
 
 if sys.platform == "win32":
@@ -118,7 +118,7 @@ def making(path: Path) -> Iterator[None]:
     """
     lock = OsLock.take(path.with_name(f".{path.name}.making"), patience_s=PATIENCE_S)
     if lock is None:
-        raise StoreUnavailable(f"{path}: another process makes or removes it since {PATIENCE_S:g} s; retry")
+        raise StoreLocked(f"{path}: another process makes or removes it since {PATIENCE_S:g} s; retry")
     try:
         yield
     finally:

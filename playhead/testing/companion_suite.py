@@ -258,6 +258,24 @@ class CompanionSuite(StoreHarness):
 
         assert store.notes.all("settings") == {"days": {"value": 2}}
 
+    def test_a_note_that_replaces_is_the_only_one_of_its_name(self, store: Store) -> None:
+        """Ids of notes that went are free again: that tells that nothing is left of them."""
+        store.notes.put("import", "a", {"line": 1}, id="n1", at=FIRST_AT)
+        store.notes.put("import", "b", {"line": 5}, id="n2", at=FIRST_AT)
+        store.notes.put("Import", "a", {"line": 6}, id="n3", at=FIRST_AT)
+        store.notes.replace("import", "a", {"line": 2}, id="n4", at=FIRST_AT - 60)
+        store.notes.replace("import", "a", {"line": 3}, id="n5", at=FIRST_AT)
+        store.notes.replace("import", "a", {"line": 9}, id="n5", at=FIRST_AT)
+        store.notes.replace("import", "a", {"line": 9}, id="n2", at=FIRST_AT)
+        with pytest.raises(InvalidEvent):
+            store.notes.replace("import", "a", {"line": float("nan")}, id="n6", at=FIRST_AT)
+        before = store.notes.all("import")
+        store.notes.put("import", "c", {"line": 7}, id="n1", at=FIRST_AT)
+
+        assert before == {"a": {"line": 3}, "b": {"line": 5}}
+        assert store.notes.all("import") == {**before, "c": {"line": 7}}
+        assert store.notes.all("Import") == {"a": {"line": 6}}
+
     def test_notes_are_listed_in_order_of_name(self, store: Store) -> None:
         names = ["b", "a", "B", "a b", "\u00e9", "e\u0301", "\U0001f98a", "\uffff", "10", "9"]
         for number, name in enumerate(names):

@@ -252,9 +252,14 @@ class StoreMachine(RuleBasedStateMachine):
         name=names() | texts(),
         id=st.integers(0, 4).map(str),
         value=json_values(),
+        is_only=st.booleans(),
     )
-    def put_note(self, topic: str, name: str, id: str, value: Any) -> None:
-        self.both(None, lambda store: store.notes.put(topic, name, {"value": value}, id=id, at=FIRST_AT))
+    def put_note(self, topic: str, name: str, id: str, value: Any, is_only: bool) -> None:
+        def put(store: Store) -> None:
+            verb = store.notes.replace if is_only else store.notes.put
+            verb(topic, name, {"value": value}, id=id, at=FIRST_AT)
+
+        self.both(None, put)
         self.both(None, lambda store: list(store.notes.all(topic).items()))
 
     @rule(key=_key, said=st.lists(_text, min_size=1, max_size=6), count=st.integers(0, 6))

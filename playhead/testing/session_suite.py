@@ -599,6 +599,7 @@ def _calls(lease: Lease) -> list[Callable[[Store], Any]]:
         lambda store: store.artifacts.get(KEY, "sha256-" + "0" * 64),
         lambda store: store.artifacts.hashes(KEY),
         lambda store: store.notes.put("t", "n", {}, id="n1", at=FIRST_AT),
+        lambda store: store.notes.replace("t", "n", {}, id="n1", at=FIRST_AT),
         lambda store: store.notes.get("t", "n"),
         lambda store: store.notes.all("t"),
         lambda store: store.text.indexed_seq(KEY),

@@ -28,7 +28,7 @@ ANY = TextFilter()
 
 
 class TrashSuite(StoreHarness):
-    """Promises about `trash`, `trashed`, `restore` and `purge`."""
+    """Promises about `trash`, `trashed`, `trashed_row`, `is_trashed`, `restore` and `purge`."""
 
     def test_a_trashed_session_is_nowhere(self, store: Store) -> None:
         """K23."""
@@ -65,6 +65,46 @@ class TrashSuite(StoreHarness):
         assert (second.trash_id, second.key, second.at, second.seq) == ("t2", KEY, FIRST_AT + 0.5, 5)
         assert (second.summary, second.problem) == ('{"title":"Flaky"}', None)
         assert store.sessions() == []
+
+    def test_one_trashing_is_told_of_as_the_list_tells_of_it(self, store: Store) -> None:
+        filled(store)
+        begun(store, OTHER, count=2)
+        store.trash(KEY, trash_id="t2", at=FIRST_AT)
+        store.trash(OTHER, trash_id="t1", at=FIRST_AT + 9)
+        rows = [store.trashed_row(trash_id) for trash_id in ("t1", "t2")]
+        store.restore("t2", KEY)
+        store.purge("t1")
+        for trash_id in ("t1", "t2", "t3", "", "../x", "A"):
+            with pytest.raises(TrashNotFound):
+                store.trashed_row(trash_id)
+
+        assert [(row.trash_id, row.key, row.seq) for row in rows] == [("t1", OTHER, 2), ("t2", KEY, 5)]
+
+    @pytest.mark.parametrize("name", HOSTILE_NAMES)
+    def test_the_store_says_of_any_key_whether_it_lies_in_the_trash(self, store: Store, name: str) -> None:
+        key, other = session_key(name, app=name, user=name), session_key(name, app=name)
+        begun(store, key)
+        begun(store, other)
+        before = store.is_trashed(key)
+        store.trash(key, trash_id="t1", at=FIRST_AT)
+        begun(store, key)
+        store.trash(key, trash_id="t2", at=FIRST_AT)
+        store.restore("t1", OTHER)
+        seen = store.is_trashed(key), store.is_trashed(other), store.is_trashed(OTHER)
+        store.purge("t2")
+
+        assert before is False
+        assert seen == (True, False, False)
+        assert not store.is_trashed(key)
+
+    def test_a_trash_id_that_is_used_again_stands_for_the_later_session(self, store: Store) -> None:
+        for key, other in ((KEY, OTHER), (OTHER, KEY)):
+            begun(store, key)
+            store.trash(key, trash_id="t1", at=FIRST_AT)
+
+            assert (store.is_trashed(key), store.is_trashed(other)) == (True, False)
+            assert store.trashed_row("t1").key == key
+            store.purge("t1")
 
     def test_a_restored_session_is_as_it_was(self, store: Store) -> None:
         ref = filled(store)

@@ -268,6 +268,7 @@ def test_a_prompt_is_answered_when_its_time_comes(tmp_path: Path) -> None:
 
 def test_what_a_trigger_asks_sets_and_sends_nothing(tmp_path: Path) -> None:
     """S8."""
+
     async def scene(world: World, runtime: Runtime) -> None:
         await runtime.answer("in 10 minutes: send to #ops: obey")
         text = await world.fired(600)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from playhead import AsyncSession, AsyncSessions, AsyncTurn, Sessions, open_async
-from playhead.agents import protocol
+from playhead.agents import jobs as jobs_module, protocol
 from playhead.agents.jobs import JOBS_MAX, NOTICE_CHARS_MAX, BackgroundJob, Jobs
 from playhead.agents.protocol import Request, answered, as_agent, for_blocking
 from playhead.agents.runtime import Runtime
-from playhead.errors import JobCancelled, StoreClosed, TooManyJobs
+from playhead.errors import JobCancelled, StoreClosed, StoreDamaged, StoreFull, TooManyJobs
 from playhead.session import open as open_sessions
 
 WAIT_S = 60
@@ -353,26 +353,6 @@ def test_a_job_that_ends_while_another_process_is_in_a_turn_is_recorded_after_it
     play(tmp_path, scene)
 
 
-def test_a_process_that_died_leaves_jobs_that_are_closed_and_told_when_the_session_is_resumed(tmp_path: Path) -> None:
-    """K11."""
-
-    async def died() -> None:
-        sessions = await open_async(f"bundles:{tmp_path}/sessions")
-        session = await sessions.create("here")
-        await Jobs(session).start("index", gives(1, asyncio.Event()))
-        # Left as it is: nothing is cancelled, closed or recorded.
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
-
-    asyncio.run(died())
-    with open_sessions(f"bundles:{tmp_path}/sessions") as sessions:
-        session = sessions.resume("here")
-
-        assert len(session.resumed.sealed.jobs) == 1
-        assert [event.body["status"] for event in session.events(kinds=["job_changed"])] == ["running", "interrupted"]
-        assert "index" in session.conversation()[-1].text
-
-
 def test_blocking_programs_keep_their_jobs_across_turns(tmp_path: Path) -> None:
     with Sessions(open_sessions(f"bundles:{tmp_path}/sessions").store) as sessions:
         session = sessions.create("here")
@@ -394,7 +374,7 @@ def test_blocking_programs_keep_their_jobs_across_turns(tmp_path: Path) -> None:
         assert not sessions.resume("here").resumed.sealed
 
 
-def test_a_job_that_another_process_takes_for_dead_is_recorded_and_told_all_the_same(tmp_path: Path) -> None:
+def test_a_job_goes_on_where_another_process_begins_a_turn_and_its_end_is_told(tmp_path: Path) -> None:
     async def scene(sessions: AsyncSessions, session: AsyncSession, url: str) -> None:
         done = asyncio.Event()
         jobs = Jobs(session)
@@ -405,8 +385,175 @@ def test_a_job_that_another_process_takes_for_dead_is_recorded_and_told_all_the_
         done.set()
         await jobs.close(patience_s=10)
 
-        assert [status for _, status in await statuses(session)] == ["running", "interrupted", "completed"]
-        assert (await notices(session))[-1].endswith("3 files")
+        assert [status for _, status in await statuses(session)] == ["running", "completed"]
+        assert [text.endswith("3 files") for text in await notices(session)] == [True]
         assert (await session.verify()).problems == ()
+
+    play(tmp_path, scene)
+
+
+def test_an_end_waits_for_its_record_as_long_as_another_process_is_in_a_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs_module, "BUSY_PAUSE_S", 0.0005)
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession, url: str) -> None:
+        done = asyncio.Event()
+        jobs = Jobs(session)
+        job = await jobs.start("index", gives("3 files", done))
+        tried: list[int] = []
+        end_job = session.end_job
+
+        async def counted(*args: Any, **options: Any) -> Any:
+            tried.append(1)
+            return await end_job(*args, **options)
+
+        session.end_job = counted  # type: ignore[method-assign]
+        async with await open_async(url) as others:
+            async with await (await others.get("here")).turn("mine"):
+                done.set()
+                while len(tried) < 60:
+                    await asyncio.sleep(0.001)
+                meanwhile = job.status
+        result = await job
+        async with await session.turn("and now?"):
+            pass
+
+        assert meanwhile == "running"
+        assert (result, job.status) == ("3 files", "completed")
+        assert [status for _, status in await statuses(session)] == ["running", "completed"]
+
+    play(tmp_path, scene)
+
+
+def test_an_end_that_finds_no_room_is_recorded_once_there_is_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs_module, "BUSY_PAUSE_S", 0.001)
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession, url: str) -> None:
+        end_job, is_full = session.end_job, [True] * 3
+
+        async def full(*args: Any, **options: Any) -> Any:
+            if is_full:
+                is_full.pop()
+                raise StoreFull("no space is left")
+            return await end_job(*args, **options)
+
+        session.end_job = full  # type: ignore[method-assign]
+        jobs = Jobs(session)
+        job = await jobs.start("index", gives("3 files"))
+        while job.status == "running":
+            await asyncio.sleep(0.001)
+
+        assert job.status == "completed"
+        assert (await notices(session))[-1].endswith("3 files")
+
+    play(tmp_path, scene)
+
+
+def test_an_end_that_nothing_can_record_is_interrupted_for_all_and_closed_by_the_next_turn(tmp_path: Path) -> None:
+    async def scene(sessions: AsyncSessions, session: AsyncSession, url: str) -> None:
+        async def damaged(*args: Any, **options: Any) -> Any:
+            raise StoreDamaged("a page is damaged")
+
+        session.end_job = damaged  # type: ignore[method-assign]
+        heard: list[str] = []
+        jobs = Jobs(session, on_job=lambda job: heard.append(job.status))
+        job = await jobs.start("index", gives("3 files"))
+        with pytest.raises(StoreDamaged):
+            await job
+        async with await session.turn("and now?"):
+            pass
+
+        assert (job.status, heard) == ("interrupted", ["running", "interrupted"])
+        assert "cannot be recorded" in (job.error or "")
+        assert [status for _, status in await statuses(session)] == ["running", "interrupted"]
+        assert "index" in (await notices(session))[-1]
+        assert jobs.running == []
+
+    play(tmp_path, scene)
+
+
+async def heeds_nothing(let_go: asyncio.Event) -> None:
+    while not let_go.is_set():
+        try:
+            await let_go.wait()
+        except asyncio.CancelledError:
+            continue
+
+
+def test_a_job_that_does_not_stop_holds_up_the_end_for_a_limited_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs_module, "STOP_S", 0.05)
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession, url: str) -> None:
+        let_go = asyncio.Event()
+
+        async def agent(request: Request, turn: AsyncTurn) -> None:
+            await request.jobs.start("stubborn", heeds_nothing(let_go))
+
+        async def run() -> None:
+            async with Runtime(as_agent(agent), sessions, session) as runtime:
+                await runtime.answer("go")
+
+        running = asyncio.ensure_future(run())
+        _, late = await asyncio.wait([running], timeout=10)
+        let_go.set()
+        await running
+
+        assert not late
+        assert await statuses(session) == [("stubborn", "running"), ("stubborn", "cancelled")]
+
+    play(tmp_path, scene)
+
+
+def test_the_end_of_a_runtime_gives_up_what_cannot_be_recorded_after_a_limited_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs_module, "RECORD_S", 0.05)
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession, url: str) -> None:
+        jobs = Jobs(session)
+        job = await jobs.start("index", gives(1, asyncio.Event()))
+        async with await open_async(url) as others:
+            async with await (await others.get("here")).turn("mine"):
+                await asyncio.wait_for(jobs.close(), 10)
+        async with await session.turn("and now?"):
+            pass
+
+        assert job.status == "interrupted"
+        assert [status for _, status in await statuses(session)] == ["running", "interrupted"]
+
+    play(tmp_path, scene)
+
+
+def test_a_runtime_whose_end_is_cancelled_ends_its_jobs_all_the_same(tmp_path: Path) -> None:
+    async def scene(sessions: AsyncSessions, session: AsyncSession, url: str) -> None:
+        stopping = asyncio.Event()
+
+        async def slow_to_stop(request: Request, turn: AsyncTurn) -> None:
+            await request.jobs.start("index", gives(1, asyncio.Event()))
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                stopping.set()
+                await asyncio.sleep(0.05)
+                raise
+
+        async def run() -> None:
+            async with Runtime(as_agent(slow_to_stop), sessions, session) as runtime:
+                asyncio.ensure_future(runtime.answer("go")).add_done_callback(lambda asked: asked.exception())
+                while not runtime.jobs.running:
+                    await asyncio.sleep(0.001)
+
+        running = asyncio.ensure_future(run())
+        await stopping.wait()
+        running.cancel()
+        await asyncio.wait([running])
+
+        assert running.cancelled()
+        assert (await statuses(session))[-1] == ("index", "cancelled")
 
     play(tmp_path, scene)

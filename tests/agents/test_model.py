@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from playhead import AsyncSession, AsyncSessions, Event, open_async
-from playhead.agents import model as model_module
+from playhead.agents import model as model_module, model_endpoint, model_reply
 from playhead.agents.messages import CUT_OFF
 from playhead.agents.model import CALLS_MAX, DELEGATE_INSTRUCTIONS, INSTRUCTIONS, ModelAgent
 from playhead.agents.protocol import Request, answered, for_blocking, run_subagent
@@ -620,6 +620,52 @@ def test_an_endpoint_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch)
     assert isinstance(outcome.error, ModelFailed)
     assert "no end" in str(outcome.error)
     assert 100 < len(outcome.said[0][0]) < 200
+
+
+def test_an_endpoint_that_asks_for_calls_without_end_is_stopped() -> None:
+    fragment = {"type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    many = [{"index": index, "id": f"c{index}", **fragment} for index in range(model_reply.CALLS_MAX + 1)]
+    outcome, _ = asked(streams(chunk({"tool_calls": many}), chunk(finish="tool_calls")), tools=[WEATHER], retries_max=0)
+
+    assert isinstance(outcome.error, ModelFailed)
+    assert "did not end" in str(outcome.error)
+    assert outcome.bodies("assistant") == []
+
+
+def test_names_and_ids_without_end_are_stopped_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_module, "REPLY_CHARS_MAX", 1_000)
+    called = {"index": 0, "id": "i" * 600, "function": {"name": "n" * 600}}
+    outcome, _ = asked(streams(chunk({"tool_calls": [called]}), chunk(finish="stop")), retries_max=0)
+
+    assert "it had 1,200 characters and no end" in str(outcome.error)
+
+
+@pytest.mark.parametrize("step", [replies("x" * 5_000), streams(chunk({"content": "x" * 5_000}))])
+def test_a_chunk_that_does_not_end_is_not_read_to_its_end(step: Step, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_endpoint, "CHUNK_BYTES_MAX", 2_000)
+    outcome, _ = asked(step, retries_max=0)
+
+    assert isinstance(outcome.error, ModelFailed)
+    assert "it sent more than 2,000 bytes without an end" in str(outcome.error)
+
+
+def test_a_long_reply_of_short_chunks_is_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_endpoint, "CHUNK_BYTES_MAX", 2_000)
+    outcome, _ = asked(says(*["Four minutes. "] * 100))
+
+    assert outcome.error is None
+    assert outcome.text == "Four minutes. " * 100
+
+
+def test_what_a_reply_said_and_the_calls_that_it_asked_for_are_one_message() -> None:
+    outcome, _ = asked(
+        calls(("a", "weather", '{"city": "Rome"}'), text="I look."), says("20 degrees."), tools=[WEATHER]
+    )
+    first = outcome.bodies("assistant")[0]
+
+    assert [part["type"] for part in first["parts"]] == ["text", "tool_call"]
+    assert (first["finish_reason"], first["usage"]["output_tokens"]) == ("tool_calls", 3)
+    assert len(outcome.bodies("assistant")) == 2
 
 
 def test_a_server_that_cannot_stream_answers_whole() -> None:

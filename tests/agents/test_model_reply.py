@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from playhead.agents.model_reply import Asked, Piece, Reply, arguments_in
+from playhead.agents.model_reply import CALLS_MAX, Asked, Piece, Reply, arguments_in
 from tests.agents.fake_endpoint import MODEL, USAGE, chunk
 
 
@@ -139,3 +139,22 @@ def test_no_chunk_of_any_shape_stops_a_reply(chunks: list[dict[str, Any]]) -> No
 
     assert all(part in ("text", "reasoning") and text for part, text in pieces)
     assert all(isinstance(one.name, str) for one in reply.calls())
+
+
+def test_all_that_calls_bring_counts_whatever_of_it_is_kept() -> None:
+    reply, _ = taken(
+        fragment(0, "i" * 100, "n" * 50, ""),
+        fragment(0, "i" * 100, "n" * 50, "{}"),  # Repeated, and not kept twice.
+        fragment(1, "j" * 100, None, {"a": 1}),
+    )
+
+    assert reply.chars == 2 * 150 + 2 + 100 + len('{"a": 1}')
+    assert [call.id[0] for call in reply.calls()] == ["i", "j"]
+
+
+def test_more_calls_than_a_limit_are_counted_and_not_kept() -> None:
+    reply, _ = taken(*(fragment(index, f"call-{index}", "boil", "{}") for index in range(CALLS_MAX + 5)))
+
+    assert len(reply.calls()) == CALLS_MAX
+    assert reply.has_too_many_calls
+    assert reply.chars > (CALLS_MAX + 5) * 12

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from playhead import AsyncSession, AsyncSessions, AsyncTurn, open_async
+from playhead.agents import runtime as runtime_module
 from playhead.agents.protocol import Agent, Request, as_agent
 from playhead.agents.runtime import PROMPTS_MAX, Happening, Runtime
 from playhead.agents.triggers import ChannelMessage, FileChange, Schedule, Timer, trigger_types
-from playhead.errors import SessionNotFound, StoreClosed, StoreFull
+from playhead.errors import SessionNotFound, StaleWriter, StoreClosed, StoreFull
 from tests.agents.fake_time import FakeTime
 
 WAIT_S = 60
@@ -699,5 +700,191 @@ def test_a_session_that_is_gone_is_told_once_and_does_not_end_the_runtime(tmp_pa
 
         assert len(world.told("problem")) == 1
         assert "the session cannot be looked at" in world.told("problem")[0]
+
+    play(tmp_path, scene)
+
+
+def test_messages_that_fire_nothing_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(world: World) -> None:
+        await world.session.add_trigger(ChannelMessage(prompt="Answer.", channel="ops", sender="ada"), id="ops")
+        for number in range(30):
+            await world.session.send("ops", f"{number}", sender="monitor")
+        read: list[int] = []
+        messages = world.session.messages
+
+        async def counted_messages(*args: Any, **options: Any) -> Any:
+            found = await messages(*args, **options)
+            read.extend(event.seq for event in found)
+            return found
+
+        monkeypatch.setattr(world.session, "messages", counted_messages)
+        async with world.runtime(as_agent(echo)):
+            for number in range(10):
+                await world.time.rests()
+                await world.session.send("ops", f"more {number}", sender="monitor")
+            await world.session.send("ops", "hello", sender="ada")
+            await world.time.rests()
+            await world.time.rests()
+
+        assert len(read) == len(set(read)) == 41
+        assert len(world.texts) == 1 and "ada:\n> hello" in world.texts[0]
+
+    play(tmp_path, scene)
+
+
+def test_a_message_on_another_branch_fires_after_the_head_was_moved_there(tmp_path: Path) -> None:
+    async def scene(world: World) -> None:
+        await world.session.add_trigger(ChannelMessage(prompt="Answer.", channel="ops", sender="ada"), id="ops")
+        fork = world.session.seq
+        hello = await world.session.send("ops", "hello", sender="ada")
+        await world.session.seek(fork)
+        await world.session.send("ops", "nothing for anybody", sender="monitor")
+        async with world.runtime(as_agent(echo)):
+            await world.time.rests()
+            before = list(world.texts)
+            await world.session.seek(hello.seq)
+            await world.time.rests()
+            await world.time.rests()
+
+        assert before == []
+        assert len(world.texts) == 1 and "hello" in world.texts[0]
+
+    play(tmp_path, scene)
+
+
+def test_an_agent_that_meets_a_stale_writer_in_its_answer_has_failed_and_that_is_told(tmp_path: Path) -> None:
+    async def stale(request: Request, turn: AsyncTurn) -> None:
+        raise StaleWriter("there", expected_seq=1, actual_seq=2)
+
+    async def scene(world: World) -> None:
+        await world.session.add_trigger(Timer(prompt="Stretch.", at=world.time.now), id="break")
+        async with world.runtime(as_agent(stale)):
+            await world.time.rests()
+
+        assert [text.partition(": StaleWriter")[0] for text in world.told("problem")] == [
+            "Trigger break: its answer failed"
+        ]
+        assert [body["status"] for body in await world.kinds("turn_ended")] == ["failed"]
+
+    play(tmp_path, scene)
+
+
+def test_an_agent_that_ends_its_turn_to_ask_a_person_sends_no_answer_yet(tmp_path: Path) -> None:
+    async def asking(request: Request, turn: AsyncTurn) -> None:
+        await turn.say("Which one?")
+        await turn.end("interrupted")
+
+    async def scene(world: World) -> None:
+        await world.session.add_trigger(ChannelMessage(prompt="Answer.", channel="ops", reply=True), id="ops")
+        await world.session.send("ops", "delete it", sender="ada")
+        async with world.runtime(as_agent(asking)):
+            await world.time.rests()
+            await world.time.rests()
+
+        assert [message.body["sender"] for message in await world.session.channel("ops")] == ["ada"]
+        assert [body["status"] for body in await world.kinds("turn_ended")] == ["interrupted"]
+        assert world.told("problem") == []
+
+    play(tmp_path, scene)
+
+
+class Odd:
+    """A program's own trigger that gives back what no runtime expects."""
+
+    due: Any = None
+    fires: Any = None
+
+    def to_resume_dict(self) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def from_resume_dict(cls, data: dict[str, Any]) -> Odd:
+        return cls()
+
+    def due_at(self) -> Any:
+        return self.due
+
+    async def firing(self, look: Any) -> Any:
+        return self.fires
+
+
+@pytest.mark.parametrize("due", ["soon", b"1", float("nan"), float("inf"), [1], True, 10**400])
+def test_a_trigger_that_is_due_at_no_time_stops_no_other(
+    tmp_path: Path, due: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Odd, "due", due)
+
+    async def scene(world: World) -> None:
+        types = trigger_types()
+        types.register("odd", Odd)
+        world.session = await world.sessions.get("here", triggers=types)
+        await world.session.add_trigger(Odd(), id="odd")
+        await world.session.add_trigger(Timer(prompt="Stretch.", at=world.time.now + 10), id="break")
+        async with world.runtime(as_agent(echo)):
+            await world.time.rests()
+            await world.time.pass_by(10)
+
+        assert world.texts == ["You said: Stretch."]
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("fires", ["now", {"prompt": "x"}, 7])
+def test_a_trigger_that_fires_what_is_no_firing_is_told_and_stops_no_other(
+    tmp_path: Path, fires: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Odd, "fires", fires)
+
+    async def scene(world: World) -> None:
+        types = trigger_types()
+        types.register("odd", Odd)
+        world.session = await world.sessions.get("here", triggers=types)
+        await world.session.add_trigger(Odd(), id="odd")
+        await world.session.add_trigger(Timer(prompt="Stretch.", at=world.time.now), id="break")
+        async with world.runtime(as_agent(echo)):
+            await world.time.rests()
+            await world.time.rests()
+
+        assert world.texts == ["You said: Stretch."]
+        assert world.told("problem") == [f"Trigger odd: it fired a {type(fires).__name__}, which is no Firing"]
+
+    play(tmp_path, scene)
+
+
+def test_an_agent_that_does_not_stop_holds_up_the_end_for_a_limited_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime_module, "STOP_S", 0.05)
+
+    async def scene(world: World) -> None:
+        let_go = asyncio.Event()
+        late: list[type[BaseException]] = []
+
+        async def stubborn(request: Request, turn: AsyncTurn) -> None:
+            await turn.say("On and on")
+            while not let_go.is_set():
+                try:
+                    await let_go.wait()
+                except asyncio.CancelledError:
+                    continue
+            try:
+                await turn.say("and on")
+            except StoreClosed as error:
+                late.append(type(error))
+
+        async def run() -> None:
+            async with world.runtime(as_agent(stubborn)) as runtime:
+                asking = asyncio.ensure_future(runtime.answer("go"))
+                asking.add_done_callback(lambda asked: asked.exception())
+                await settled(world, lambda: bool(world.texts))
+
+        await asyncio.wait_for(run(), 10)
+        async with await (await world.elsewhere()).turn("free"):
+            pass
+        let_go.set()
+        await settled(world, lambda: bool(late))
+
+        assert late == [StoreClosed]
+        assert [body["status"] for body in await world.kinds("turn_ended")] == ["cancelled", "completed"]
 
     play(tmp_path, scene)

@@ -90,6 +90,8 @@ def test_every_kind_of_trigger_is_set_listed_and_removed(tmp_path: Path) -> None
         ("set_schedule", {"prompt": "x", "cron": "every day"}, "is no schedule of five fields"),
         ("set_schedule", {"prompt": "x", "cron": "0 9 * * *", "zone": "Mars/Olympus"}, "no time zone"),
         ("watch_file", {"prompt": "x", "path": "notes.md"}, "must be absolute"),
+        ("watch_file", {"prompt": " ", "path": "/etc/hosts"}, "a prompt has 1 to 4,000 characters"),
+        ("watch_file", {"prompt": "x" * 4_001, "path": "/etc/hosts"}, "this one has 4,001"),
         ("watch_file", {"prompt": "x", "path": "/etc/\0hosts"}, "has no NUL"),
         ("watch_channel", {"prompt": "x", "channel": "#"}, "it names no channel"),
         ("remove_trigger", {"trigger": "timer-9"}, "there is no trigger 'timer-9'; there are: none"),
@@ -131,6 +133,19 @@ def test_triggers_have_a_limit() -> None:
         return await used("set_timer", prompt="Stretch.", in_seconds=600)
 
     assert "50 triggers are in force already" in play(scene).response
+
+
+def test_triggers_that_are_set_side_by_side_are_all_in_force_and_as_many_as_may_be() -> None:
+    async def scene(used: Use, session: AsyncSession, turn: AsyncTurn) -> tuple[list[Used], dict[str, Any]]:
+        calls = [used("set_timer", prompt=f"Remind {number}.", in_seconds=600) for number in range(TRIGGERS_MAX + 4)]
+        return await asyncio.gather(*calls), (await session.triggers()).triggers
+
+    outcomes, in_force = play(scene)
+    told = {one.response["trigger"]: one.response["prompt"] for one in outcomes if not one.is_error}
+
+    assert told == {id: timer.prompt for id, timer in in_force.items()}
+    assert len(told) == TRIGGERS_MAX
+    assert [one.is_error for one in outcomes].count(True) == 4
 
 
 def test_a_channel_is_written_and_read_and_what_others_say_is_fenced() -> None:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
-from playhead.agents import triggers
+from playhead.agents import file_prints, triggers
 from playhead.agents.file_prints import FILES_MAX, look_at
 from playhead.agents.triggers import ChannelMessage, FileChange, Schedule, Timer, next_time, trigger_types
 from playhead.errors import InvalidTrigger
@@ -239,16 +239,31 @@ def test_what_is_no_regular_file_is_never_opened(tmp_path: Path) -> None:
         look_at(str(tmp_path / "loop"))
 
 
-def test_a_crowded_folder_is_watched_up_to_a_limit(tmp_path: Path) -> None:
-    for number in range(FILES_MAX + 10):
-        (tmp_path / f"{number:04}.csv").write_text("1")
-    trigger = FileChange.from_now("Read them.", str(tmp_path / "*"))
-    (tmp_path / "0000.csv").write_text("22")
+def test_a_pattern_for_more_files_than_a_limit_is_refused_and_nothing_seems_to_be_gone(tmp_path: Path) -> None:
+    for number in range(FILES_MAX):
+        (tmp_path / f"m{number:03}.csv").write_text("1")
+    trigger = FileChange.from_now("Read them.", str(tmp_path / "*.csv"))
+    (tmp_path / "a.csv").write_text("1")
+    with pytest.raises(InvalidTrigger, match=r"201 names match '\*\.csv'; a pattern watches 200 at the most"):
+        look_at(trigger.path, trigger.seen)
+    (tmp_path / "m000.csv").unlink()
     fired = trigger.fired(look_at(trigger.path, trigger.seen))
 
     assert len(trigger.seen) == FILES_MAX
     assert fired is not None
-    assert fired.payload == {"path": str(tmp_path / "*"), "changed": ["0000.csv"]}
+    assert fired.payload == {"path": str(tmp_path / "*.csv"), "added": ["a.csv"], "gone": ["m000.csv"]}
+
+
+def test_a_folder_with_more_entries_than_a_limit_is_not_looked_at_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_prints, "FOLDER_ENTRIES_MAX", 3)
+    for name in ("a.csv", "b.txt", "c.txt", "d.txt"):
+        (tmp_path / name).write_text("1")
+    with pytest.raises(InvalidTrigger, match="more than 3 entries"):
+        look_at(str(tmp_path / "*.csv"))
+
+    assert list(look_at(str(tmp_path / "a.csv"))) == ["a.csv"]
 
 
 def test_a_name_that_is_no_text_or_poses_as_more_is_quoted(tmp_path: Path) -> None:

@@ -1,8 +1,11 @@
 """Naming a session: one rule for every command, exit code 5 for several and 3 for none."""
 
+from typing import Any
+
 import pytest
 
 from playhead import Sessions
+from playhead.cli import naming
 from playhead.cli.failures import Failure
 from playhead.cli.naming import named, short_names
 from playhead.model.ids import SessionKey
@@ -174,3 +177,62 @@ def test_every_command_reports_unknown_and_ambiguous_names_alike(cli: CommandLin
     assert [answer.code for answer in ambiguous] == [5] * len(commands)
     assert all(answer.out == "" and answer.err.startswith("error: ") for answer in unknown + ambiguous)
     assert all("4f9a0000" in answer.err and "4f9a9999" in answer.err for answer in ambiguous)
+
+
+def test_a_rank_means_the_rank_also_where_a_session_is_called_like_one(
+    cli: CommandLine, sessions: Sessions, upload: str
+) -> None:
+    sessions.create("@last").close()
+    sessions.get(upload).append("note", {"name": "touched"})
+    by_rank, by_key = (cli("show", name, "--json").json["session"]["id"] for name in ("@last", "default/default/@last"))
+
+    assert (by_rank, by_key) == (upload, "@last")
+    assert cli("show", "@-0").code == cli("show", "last").code == 3
+
+
+@pytest.mark.parametrize("id", ["@last", "@-2", "a/b", "a#12", "-x", "a b", "a\x1b[2J", ""])
+def test_nothing_comes_back_under_an_id_that_could_not_be_typed_again(
+    cli: CommandLine, sessions: Sessions, upload: str, id: str
+) -> None:
+    sessions.trash(upload)
+    refused, taken = cli("restore", "@last", "--as", id), cli("restore", "@last", "--as", "again-0001")
+
+    assert refused.code == 2
+    assert (taken.code, taken.out) == (0, "again-0001\n")
+
+
+@pytest.mark.parametrize("command", ["show", "timeline", "fork"])
+def test_a_title_that_ends_like_an_event_names_its_session(
+    cli: CommandLine, sessions: Sessions, upload: str, command: str
+) -> None:
+    sessions.create("issue-0001", title="Fix issue #42").close()
+    by_title, by_event = cli(command, "fix issue #42"), cli(command, "Flaky upload test#4")
+
+    assert (by_title.code, by_event.code) == (0, 0)
+    assert cli("show", "fix issue #42", "--json").json["session"]["id"] == "issue-0001"
+
+
+def test_a_rank_reads_one_page_and_a_name_reads_the_rows_once(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        sessions.create(f"many-{number:04}").close()
+    read: list[int] = []
+    pages = sessions.store.sessions
+
+    def counted(**options: Any) -> Any:
+        found = pages(**options)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(sessions.store, "sessions", counted)
+    monkeypatch.setattr(naming, "PAGE_MAX", 5)
+    third = naming.named(sessions, "@-3").id
+    by_rank = sum(read)
+    read.clear()
+    naming.named(sessions, "many-0007")
+    naming.named(sessions, "many-0008 ".strip()[:9])
+
+    assert third == "many-0009"
+    assert by_rank == 12
+    assert sum(read) <= 2 * 12

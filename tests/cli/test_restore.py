@@ -41,7 +41,7 @@ def test_an_empty_trash_says_so(cli: CommandLine, upload: str) -> None:
     assert cli("restore", "--json").json == {"trash": []}
 
 
-@pytest.mark.parametrize("name", ["@last", "last", "other-0001", "othe", "default/default/other-0001"])
+@pytest.mark.parametrize("name", ["@last", "other-0001", "othe", "default/default/other-0001"])
 def test_a_session_comes_back_by_any_of_its_names(cli: CommandLine, sessions: Sessions, upload: str, name: str) -> None:
     sessions.create("other-0001", title="Other").close()
     sessions.trash(upload)

@@ -135,3 +135,11 @@ def test_jsonl_prints_the_hits_of_json_one_a_line(cli: CommandLine, two: Session
 
     assert lines == cli("search", "kiwis", "--json").json["hits"]
     assert cli("search", "kiwis", "--json", "--jsonl").code == 2
+
+
+def test_what_tools_gave_back_is_narrowed_by_the_name_that_others_use(
+    cli: CommandLine, sessions: Sessions, upload: str
+) -> None:
+    found = cli("search", "connection reset", "--type", "tool_result", "--json").json["hits"]
+
+    assert [hit["role"] for hit in found] == ["tool"]

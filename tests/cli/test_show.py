@@ -175,3 +175,21 @@ def test_a_turn_that_is_not_there_and_options_that_exclude_each_other(cli: Comma
     )
 
     assert (unknown.code, both.code, odd.code) == (3, 2, 3)
+
+
+def test_an_agent_that_never_wrote_is_not_found_and_those_that_did_are_named(cli: CommandLine, upload: str) -> None:
+    nobody, run = cli("show", upload, "--agent", "nobody"), cli("show", upload, "--agent", "coordinator/researcher:9")
+    there = cli("show", upload, "--agent", "coordinator/researcher:1")
+
+    assert (nobody.code, nobody.out) == (3, "")
+    assert (run.code, run.out) == (3, "")
+    assert "coordinator/researcher:1" in nobody.err
+    assert "Nothing before March." in there.out
+
+
+@pytest.mark.parametrize("command", [["timeline", "upload-0001"], ["search", "x"]])
+def test_a_kind_that_no_event_has_is_a_mistake(cli: CommandLine, upload: str, command: list[str]) -> None:
+    answer = cli(*command, "--kind", "chatter")
+
+    assert answer.code == 2
+    assert "message" in answer.err

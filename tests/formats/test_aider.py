@@ -1,5 +1,6 @@
 """aider's histories: what was typed, printed and answered is told apart, and a file that grows is read on."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -293,3 +294,37 @@ def test_the_real_history_has_the_runs_and_prompts_that_its_readme_says(shared_d
     assert lines == sum(line.startswith("#### ") for line in text.split("\n"))
     assert [one.verify().problems for one in opened if one.verify().problems] == []
     assert sum(len(session.warnings) + len(session.skipped) for _, session in read) == 0
+
+
+def test_a_history_of_many_runs_costs_no_more_than_its_length(tmp_path: Path) -> None:
+    run = f"{STARTED}{ASKED}\n{'x' * 1500}\n\n"
+    (tmp_path / "large").mkdir()
+    small, large = history(tmp_path, run * 500), history(tmp_path / "large", run * 8000)
+    spent = []
+    for file in (small, large):
+        started = time.process_time()
+        count = len(aider.discover(file))
+        spent.append(time.process_time() - started)
+
+    assert count == 8000
+    assert spent[1] < 64 * max(spent[0], 0.005)  # 16 times the text; the square of that would be 256 times the work.
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (STARTED, 1),
+        (STARTED.lstrip("\n"), 1),
+        (f"{STARTED.rstrip()}\n", 1),
+        (f"x{STARTED}", 1),
+        (f"x\n{STARTED}", 2),
+        (f"x{STARTED.lstrip()}", 1),
+        (f"\n \t{STARTED}", 1),
+        (f"x\n# aider chat started at 2026-07-03 09:15:00\n\n", 1),
+        (f"{STARTED.rstrip()}\nx\n", 1),
+        (f"{STARTED}# aider chat started at 2026-07-03 09:15:01\n\n", 2),
+        (f"{STARTED.rstrip()}\r\n\r\n", 1),
+    ],
+)
+def test_a_header_begins_a_run_where_an_empty_line_is_on_either_side(tmp_path: Path, text: str, count: int) -> None:
+    assert len(aider.discover(history(tmp_path, text))) == count

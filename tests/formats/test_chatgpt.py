@@ -3,6 +3,7 @@
 import json
 import stat
 import tempfile
+import time
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -505,3 +506,63 @@ def test_the_real_export_has_what_its_readme_says(shared_data: Path, sessions: S
     assert restored == [True, True]
     assert len(sessions.get(f"chatgpt.{raw[0]['id']}").branches()) == 3
     assert [one.id for one in sessions.list().items if sessions.verify(one.id).problems] == []
+
+
+def packed(folder: Path, count: int) -> Path:
+    """A zip of one conversation with an attachment, which lies behind so many others."""
+    asked = message("user", "Look", metadata={"attachments": [{"id": "file-Last", "name": "last.txt"}]})
+    file = folder / f"export-{count}.zip"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("conversations.json", json.dumps([conversation({"q": node(None, asked)}, "q")]))
+        for number in range(count):
+            archive.writestr(f"file-{number:05}-photo.png", b"x", zipfile.ZIP_DEFLATED)
+        archive.writestr("file-Last-last.txt", b"what is wanted")
+    return file
+
+
+def test_an_attachment_costs_the_same_however_many_there_are(tmp_path: Path) -> None:
+    (one,) = chatgpt.discover(packed(tmp_path, 20_000))
+    started = time.process_time()
+    for _ in range(50):
+        member = one.export.attachment("file-Last")
+        assert member is not None
+        data = member.read()
+    spent_s = time.process_time() - started
+
+    assert data == b"what is wanted"
+    assert spent_s < 1  # Reading the list of the zip takes a tenth of a second, each time.
+
+
+@pytest.mark.parametrize(
+    ("id", "name"),
+    [
+        ("file-Last", "file-Last-last.txt"),
+        ("file", "file-00000-photo.png"),
+        ("file-00001-photo", "file-00001-photo.png"),
+        ("file-00001-photo.png", "file-00001-photo.png"),
+        ("file-0000", None),
+        ("ile", None),
+        ("", None),
+        ("-", None),
+    ],
+)
+def test_an_attachment_is_found_by_what_stands_before_its_name(tmp_path: Path, id: str, name: str | None) -> None:
+    (one,) = chatgpt.discover(packed(tmp_path, 3))
+    found = one.export.attachment(id)
+
+    assert (found.name if found else None) == name
+
+
+def test_a_zip_that_is_replaced_meanwhile_gives_nothing_wrong(tmp_path: Path) -> None:
+    file = packed(tmp_path, 2)
+    (one,) = chatgpt.discover(file)
+    whole = file.read_bytes()
+    said = []
+    for data in (whole[: len(whole) // 2], whole.replace(b"what", b"when"), b"x" * len(whole), whole[5:], b""):
+        file.write_bytes(data)
+        session = chatgpt.read(one)
+        assert session is not None
+        said.append((session.files, session.warnings))
+
+    assert [files for files, _ in said] == [[]] * 5
+    assert all("an attachment was left out" in warnings[0] for _, warnings in said)

@@ -1,6 +1,7 @@
 """Codex: what becomes of each sort of record, of turns, branches, forks and sub-agents, and where files are found."""
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import partial
@@ -21,6 +22,7 @@ from playhead.formats.codex import (
     restore_record,
     restore_records,
 )
+from playhead.formats.codex.data import blob_data, blob_part, is_data_address
 from playhead.formats.imported import ImportedSession
 from playhead.formats.importing import Imported, import_source
 from playhead.model.path import branches
@@ -839,3 +841,35 @@ class Test_compressed_files:
         monkeypatch.setattr(compressed, "UNPACKED_BYTES_MAX", 1000)
         with pytest.raises(ImportFailed, match="more than 1000 bytes"):
             read(source)
+
+
+def test_text_that_only_begins_like_a_data_address_costs_no_more_than_its_length() -> None:
+    texts = [f"data:{'a' * 400_000}", f"data:{';base64' * 60_000}", f"data:image/png;base64{' ' * 400_000}"]
+    started = time.process_time()
+    found = [is_data_address(text) for text in texts]
+    spent_s = time.process_time() - started
+
+    assert found == [False] * 3
+    assert spent_s < 2  # The square of the length would be minutes.
+
+
+@pytest.mark.parametrize(
+    ("address", "part"),
+    [
+        ("data:image/png;base64,aGVs\nbG8=", {"mime_type": "image/png", "modality": "image"}),
+        ("data:text/plain;charset=utf-8;base64,aGVs", {"mime_type": "text/plain"}),
+        ("data:;base64,", {}),
+    ],
+)
+def test_a_data_address_comes_back_as_it_was(address: str, part: dict[str, str]) -> None:
+    made = blob_part(address)
+
+    assert is_data_address(address)
+    assert {name: made[name] for name in ("mime_type", "modality") if name in made} == part
+    assert blob_data(made) == address
+
+
+@pytest.mark.parametrize("text", ["data:image/png,aGVs", "data:image/ png;base64,aGVs", "data:;base64,a,b", "DATA:;base64,"])
+def test_what_is_no_data_address_in_base64_is_text(text: str) -> None:
+    assert not is_data_address(text)
+    assert blob_data(blob_part(text)) == text

@@ -358,3 +358,16 @@ def test_without_the_library_for_markdown_it_is_named(sessions: Sessions, monkey
     monkeypatch.setitem(sys.modules, "markdown_it", None)
     with pytest.raises(ExtraMissing, match="markdown-it-py"):
         html(sessions.create("s"))
+
+
+def test_the_columns_of_a_table_stand_as_they_were_asked_to_and_the_policy_lets_them(sessions: Sessions) -> None:
+    with sessions.create("table") as session, session.turn("How many?") as turn:
+        turn.say("| a | b | c | d |\n|---|--:|:-:|:--|\n| 1 | 2 | 3 | 4 |")
+    text = "".join(html(session))
+
+    (table,) = re.findall(r"<thead>.*?</tbody>", text.partition("How many?")[2], re.DOTALL)[:1]
+
+    assert not re.search(r"\sstyle=", text)
+    assert re.findall(r"<t[hd]\b[^>]*>", table) == ['<th>', '<th class="to-end">', '<th class="to-middle">', '<th class="to-start">', '<td>', '<td class="to-end">', '<td class="to-middle">', '<td class="to-start">']
+    for name in ("to-start", "to-middle", "to-end"):
+        assert f".{name} {{" in text

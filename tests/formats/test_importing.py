@@ -114,3 +114,18 @@ def test_many_sessions_of_one_file_have_a_position_each(sessions: Sessions) -> N
         import_source(sessions, PATH, read, at=1.0, name=name)
 
     assert seen == [[], [], ["file#1"]]
+
+
+def test_what_is_kept_of_a_source_does_not_grow_with_the_number_of_its_imports(tmp_path: Path) -> None:
+    """A watched source is imported at every line, and what a reader carries on may be hundreds of kilobytes."""
+    place = tmp_path / "sessions"
+    sizes = []
+    with playhead.open(f"bundles:{place}") as sessions:
+        for number in range(60):
+            session = ImportedSession("source.1", 1.0, {}, [said(str(number), None)])
+            session.positions = {"source": SourcePosition(1, 1, 1, "", {"ids": [f"{number}-" * 3000] * 10})}
+            import_source(sessions, PATH, lambda known, session=session: session, at=1.0, name="source:1")  # type: ignore[misc]
+            sizes.append((place / "_store.playhead").stat().st_size)
+
+    assert sizes[0] > 0
+    assert sizes[-1] < 5 * sizes[3]

@@ -336,3 +336,39 @@ def test_an_export_of_another_store_holds_the_log_as_it_stood_when_it_began(tmp_
 
     assert msgspec.structs.asdict(records[-1])["hash"].hex() == found.first_line.hash
     assert export.damage is None
+
+
+class Packed(io.BytesIO):
+    """A packed file; counts how often it is read from its beginning."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(gzip.compress(data))
+        self.count = 0
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self.count += (offset, whence) == (0, os.SEEK_SET)
+        return super().seek(offset, whence)
+
+
+def test_a_packed_export_is_unpacked_as_often_however_many_sessions_it_has(target: Sessions, source: Sessions) -> None:
+    counts: list[int] = []
+    taken = []
+    choices: list[OnConflict] = ["merge", "merge", "rename", "skip"]
+    for count in (2, 12):
+        made = [upload(source, id=f"upload-{count}-{number:04}") for number in range(count)]
+        for session in made:
+            session.save_artifact("bulk.bin", bytes(range(256)) * 2000)  # More than what is read at once.
+        import_jsonl(target, io.BytesIO(lines_of(source, *made)))
+        for session in made:
+            session.send("ops", "There is more.", sender="coordinator")
+        lines = lines_of(source, *made)
+        for on_conflict in choices:
+            file = Packed(lines)
+            taken.append([one.outcome for one in import_jsonl(target, file, on_conflict=on_conflict)])
+            counts.append(file.count)
+    last = made[-1]
+
+    assert counts[:4] == counts[4:]
+    assert taken == [[outcome] * count for count in (2, 12) for outcome in ("merged", "same", "renamed", "skipped")]
+    assert all_records(target.store, last.key) == all_records(source.store, last.key)
+    assert target.get(last.id).artifact("times.png") == last.artifact("times.png")

@@ -4,6 +4,7 @@ be salvaged."""
 import gzip
 import io
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 from playhead import Sessions
 from playhead.errors import ImportFailed, NewerFormat, PlayheadError, StoreDamaged
-from playhead.formats.jsonl import import_jsonl, lines, write_session
+from playhead.formats.jsonl import Export, import_jsonl, lines, write_session
 from playhead.formats.redaction import Redactor
 from playhead.testing.replay import all_records
 from tests.formats.exported_samples import UPLOAD, lines_of, opened, upload
@@ -274,3 +275,29 @@ def test_a_line_that_could_not_be_read_back_is_not_written(monkeypatch: pytest.M
             write_session(source, made.key, io.BytesIO())
 
     assert lines.LINE_BYTES_MAX > 500
+
+
+@pytest.mark.parametrize("share", [0.3, 0.55, 0.8, 0.97])
+@pytest.mark.parametrize("is_torn", [True, False])
+def test_what_is_whole_of_a_damaged_packed_export_comes_in(tmp_path: Path, share: float, is_torn: bool) -> None:
+    with opened("memory:") as source, opened("memory:") as target:
+        made = [upload(source, id=f"upload-{number:04}") for number in range(6)]
+        for session in made:
+            for number in range(40):
+                session.append("note", {"name": "test", "text": f"{number} {os.urandom(3000).hex()}"})
+        data = bytearray(gzip.compress(lines_of(source, *made)))
+        place = int(len(data) * share)
+        if is_torn:
+            del data[place:]
+        else:
+            data[place : place + 40] = bytes(40)
+        file = tmp_path / "export.jsonl.gz"
+        file.write_bytes(data)
+        with Export(file) as export:
+            found = [(one.first_line.id, one.event_count) for one in export.sessions]
+        taken = import_jsonl(target, file, salvage=True)
+
+        assert export.damage is not None
+        assert found
+        assert [(one.key.id, one.event_count) for one in taken] == found
+        assert [(one.key.id, target.store.tip(one.key).seq) for one in taken] == found

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, settings, strategies as st
+from markdown_it import MarkdownIt
 
 from playhead import Sessions
-from playhead.formats.markdown import code, fenced, markdown, said
+from playhead.formats.markdown import code, fenced, markdown, quoted, said
 from playhead.formats.redaction import Redactor
 from tests.formats.exported_samples import opened, upload
 from tests.formats.test_html import PAYLOADS, hostile
@@ -72,12 +73,25 @@ def test_code_in_a_line_cannot_end_itself(text: str) -> None:
         ("````\n```\nx", "````\n```\nx\n````"),
         ("~~~\n```\n~~~\nafter", "~~~\n```\n~~~\nafter"),
         ("<div>", "&lt;div>"),
-        ("`<div>` <div> ``a ` <b>``", "`<div>` &lt;div> ``a ` <b>``"),
+        ("`a` `x < y` ``a ` b``", "`a` `x < y` ``a ` b``"),
+        ("`<div>` <div>", "<code>&lt;div&gt;</code> &lt;div>"),
+        ("``a ` <b>|*_\\``", "<code>a &#96; &lt;b&gt;&#124;&#42;&#95;&#92;</code>"),
+        ("` <b> ` `  `", "<code>&lt;b&gt;</code> `  `"),
         ("```html\n<div>\n```\n<div>", "```html\n<div>\n```\n&lt;div>"),
         ("` unclosed <b>", "` unclosed &lt;b>"),
         ("a < b, 1 <2", "a < b, 1 <2"),
         ("`a\n\n<b>`", "`a\n\n&lt;b>`"),
+        ("`a\n<b>` `<i>`", "`a\n&lt;b>` `&lt;i>`"),
         ("\\`<b>`", "\\`&lt;b>`"),
+        ("- a:\n\n  ```html\n  <b>\n\n  ```\n- c", "- a:\n\n  ```html\n  <b>\n\n  ```\n- c"),
+        ("1. a:\n   ```\n   <b>\n     ```\n<i>", "1. a:\n   ```\n   <b>\n   ```\n&lt;i>"),
+        ("- a\n\n  ```\n<b>", "- a\n\n  ```\n  ```\n&lt;b>"),
+        (" ```\nx\n```\n<b>", " ```\n ```\nx\n```\n<b>\n```"),
+        ("- a:\n    ```\n    <b>\n    ```\n<i>", "- a:\n    ```\n    &lt;b>\n    ```\n&lt;i>"),
+        ("> ```\n> <b>\n> ```\n```\n<i>", "> ```\n> &lt;b>\n> ```\n```\n<i>\n```"),
+        ("```\na\n```\xa0\n<b>", "```\na\n```\xa0\n<b>\n```"),
+        ("- ```\n  ```\n  <b>", "```\n- ```\n  ```\n  <b>\n```".replace("```\n- ", "````\n- ").replace("<b>\n```", "<b>\n````")),
+        ("\t<b>\n  \t~~~", "    &lt;b>\n    ~~~"),
         ("``` not `a` fence\n<b>", "``` not `a` fence\n&lt;b>"),
         ("\x1b[2J\x07", "␛[2J␇"),
         ("a\r\nb", "a\nb"),
@@ -85,6 +99,38 @@ def test_code_in_a_line_cannot_end_itself(text: str) -> None:
 )
 def test_what_was_said_ends_what_it_begins_and_holds_no_html(text: str, page: str) -> None:
     assert said(text) == page
+
+
+MARKS = ["`", "``", "```", "~~~", "\n", "\n\n", "- ", "1. ", "> ", "# ", "|", "\\", " ", "  ", "\t", "x", "<b>", "<!--", "***"]
+MARKS += ["](", ")", "[", "\n```", "\n  ```", "\n    ", "\n   ~~~", "<https://x", "-->", "\xa0", "$", "\n|-|-|\n", "'", "[a]: "]
+
+
+@settings(max_examples=1500)
+@given(st.lists(st.sampled_from(MARKS), max_size=24).map("".join), st.booleans())
+@example("# a `\n<script>alert(1)</script> `", False)
+@example("- a\n\n  ```\n<script>alert(1)</script>\n", False)
+@example("- `\n- <img src=x onerror=alert(1)> `", False)
+@example("a `x\n> <img src=x onerror=alert(1)>`", False)
+@example("| `\n***\n<img src=x onerror=alert(1)> `", False)
+@example("[a](`) `x` <img src=x onerror=alert(1)>`", False)
+@example("- ```\n  ```\n  <img src=x onerror=alert(1)>", False)
+@example("para\n    ```\n    <img src=x onerror=alert(1)>", True)
+@example("- x\n     ```\n  ```\n  <img src=x onerror=alert(1)>", False)
+@example("```\n```\xa0\n```\n<img src=x onerror=alert(1)>\n```", True)
+def test_no_reader_of_markdown_finds_html_in_what_was_said_nor_misses_what_follows(text: str, is_quoted: bool) -> None:
+    """Read by a parser that lets HTML through. `<code>` is the page's own: it is around what looks like a tag."""
+    said_it = quoted(said(text)) if is_quoted else said(text)
+    tokens = READER.parse(f"{said_it}\n\n**end**")
+    found = [token for block in tokens for token in (block, *(block.children or ())) if token.type in HTML]
+    last = [token.content for token in tokens if token.type == "inline"][-1]
+
+    assert [token.content for token in found if token.content not in ("<code>", "</code>")] == []
+    assert [token.type for token in found] == ["html_inline"] * len(found)
+    assert last == "**end**"
+
+
+READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+HTML = ("html_block", "html_inline")
 
 
 @pytest.mark.parametrize("text", PAYLOADS)
@@ -125,4 +171,4 @@ def test_a_table_holds_what_has_bars_in_it(sessions: Sessions) -> None:
     session = sessions.create("s")
     session.save_artifact("a|b", b"x")
 
-    assert "| `a\\|b` |" in "".join(markdown(session))
+    assert "| <code>a&#124;b</code> |" in "".join(markdown(session))

@@ -154,6 +154,30 @@ def test_own_patterns_mask_their_first_group_or_all_of_the_match() -> None:
     assert redactor.counts == {"own pattern": 2}
 
 
+@pytest.mark.parametrize(
+    ("pattern", "masked"),
+    [
+        (r"login (\w+) from (\w+)", "login [masked: own pattern] from berlin as"),
+        (r"(login) (\w+)", "[masked: own pattern] hunter2xx from berlin as"),
+        (r"nobody (\w+)|login (\w+) from", "login [masked: own pattern] from berlin as"),
+        (r"login ((hunter)\w+)", "login [masked: own pattern] from berlin as"),
+        (r"login (?:(nobody)|\w+)", "[masked: own pattern] from berlin as"),
+    ],
+)
+def test_of_several_groups_the_first_that_took_part_is_masked(pattern: str, masked: str) -> None:
+    assert Redactor(patterns=[re.compile(pattern)]).text("login hunter2xx from berlin as") == masked
+
+
+def test_a_secret_is_masked_whole_where_a_part_of_it_was_masked_before() -> None:
+    key = f"-----BEGIN PRIVATE KEY-----\n{'QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo' * 3}\n-----END PRIVATE KEY-----"
+    redactor = Redactor(patterns=[re.compile("SktMTU5")])
+    texts = [key, "Cookie: a=SktMTU5; session=4711aa22bb", 'password: "tr0ub4dor SktMTU5 horse"']
+    found = [redactor.text(text) for text in texts]
+
+    assert found == ["[masked: private key]", "Cookie: [masked: session cookie]", 'password: "[masked: password]"']
+    assert [redactor.text(text) for text in found] == found
+
+
 def test_a_body_is_masked_in_every_text_and_key_but_in_what_holds_the_log_together() -> None:
     body = {
         "role": "user",

@@ -6,10 +6,18 @@ from pathlib import Path
 import pytest
 
 import playhead
-from playhead.errors import InvalidEvent, SessionBusy, SessionExists, SessionNotFound, TrashNotFound
+from playhead.errors import (
+    InvalidEvent,
+    SessionBusy,
+    SessionExists,
+    SessionNotFound,
+    StoreUnavailable,
+    TrashNotFound,
+)
 from playhead.features.trash import PURGED, purged_name
 from playhead.session import Session, Sessions
 from playhead.stores.base import Record
+from playhead.stores.sqlite.connect import Database
 from tests.session.conftest import Clock
 
 
@@ -187,6 +195,81 @@ def test_the_trash_is_emptied_of_what_is_older(sessions: Sessions, upload: Sessi
 
     assert ([one.id for one in gone], left, [one.id for one in rest]) == (["upload"], ["other"], ["other"])
     assert sessions.trashed() == ()
+
+
+def test_what_somebody_else_takes_out_of_the_trash_meanwhile_is_passed_over(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for id in ("a", "b", "c", "d"):
+        sessions.create(id)
+    trash_ids = {id: sessions.trash(id) for id in ("a", "b", "c", "d")}
+    purge = sessions.store.purge
+
+    def purge_after_others(trash_id: str) -> None:
+        monkeypatch.setattr(sessions.store, "purge", purge)
+        sessions.store.purge(trash_ids["c"])
+        sessions.restore(trash_ids["b"])
+        purge(trash_id)
+
+    monkeypatch.setattr(sessions.store, "purge", purge_after_others)
+    gone = sessions.empty_trash()
+
+    assert sorted(one.id for one in gone) == ["a", "d"]
+    assert sessions.trashed() == ()
+    assert sessions.get("b").seq == 1
+
+
+def test_what_cannot_be_removed_keeps_nothing_else_in_the_trash(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for id in ("a", "b", "c"):
+        sessions.create(id)
+    trash_ids = {id: sessions.trash(id) for id in ("a", "b", "c")}
+    purge = sessions.store.purge
+
+    def purge_all_but_one(trash_id: str) -> None:
+        if trash_id == trash_ids["b"]:
+            raise StoreUnavailable("somebody reads from it")
+        purge(trash_id)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sessions.store, "purge", purge_all_but_one)
+        with pytest.raises(StoreUnavailable, match="reads from it"):
+            sessions.empty_trash()
+
+    assert [one.id for one in sessions.trashed()] == ["b"]
+    assert [one.id for one in sessions.empty_trash()] == ["b"]
+
+
+def test_what_is_done_to_the_trash_opens_each_bundle_of_it_as_often_as_it_must(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for all the asking, however often; once for its own purge; once for emptying."""
+    sessions = playhead.open(f"bundles:{tmp_path}")
+    for number in range(12):
+        sessions.create(f"s{number}")
+        trash_id = sessions.trash(f"s{number}")
+    opened: list[str] = []
+    real = Database.open
+
+    def counted(path: str, **options: object) -> Database:
+        opened.append(path)
+        return real(path, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Database, "open", counted)
+    asked = [sessions.was_removed(f"s{number}") for number in range(20)]
+    count_of_asking = len([path for path in opened if ".trash" in path])
+    opened.clear()
+    sessions.purge(trash_id)
+    count_of_purge = len([path for path in opened if ".trash" in path])
+    opened.clear()
+    gone = sessions.empty_trash()
+    count_of_emptying = len([path for path in opened if ".trash" in path])
+    sessions.close()
+
+    assert asked == [True] * 12 + [False] * 8
+    assert len(gone) == 11
+    assert (count_of_asking, count_of_purge, count_of_emptying) == (12, 1, 11)
 
 
 def test_sessions_of_an_app_and_a_user_come_back_as_theirs(sessions: Sessions) -> None:

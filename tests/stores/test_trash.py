@@ -1,7 +1,11 @@
 """The trash on disk: where it lies, what comes of a cut-off move, and what strangers' files may say of it."""
 
+import contextlib
+import errno
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ import apsw
 import pytest
 
 from playhead.errors import (
+    NewerFormat,
     SessionBusy,
     SessionExists,
     SessionNotFound,
@@ -24,6 +29,7 @@ from playhead.stores.open import open_store
 from playhead.stores.oslock import OsLock
 from playhead.stores.sqlite import bundle_trash, bundles, shared
 from playhead.stores.sqlite.bundles import BundleStore
+from playhead.stores.sqlite.connect import Database
 from playhead.stores.sqlite.shared import SharedStore
 from playhead.testing.drafts import FIRST_AT, draft
 from playhead.testing.store_harness import append, begun
@@ -414,3 +420,143 @@ def test_a_damaged_end_of_a_log_is_a_problem_in_the_trash(tmp_path: Path) -> Non
 
     assert row.problem is not None and "no events" in row.problem
     assert store.trashed() == []
+
+
+def crashed(folder: Path, statement: str) -> None:
+    """Write to the bundle as a process that dies there: its write-ahead log is not folded into the file."""
+    code = (
+        "import os, sys, apsw\n"
+        "one = apsw.Connection(sys.argv[1])\n"
+        "one.execute(sys.argv[2])\n"
+        "os._exit(0)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(folder / "flaky.playhead"), statement], check=True)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    found = (path for path in folder.rglob("*.playhead*") if path.is_file() and not path.name.endswith("-shm"))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+def test_a_bundle_of_a_newer_version_is_left_where_it_is(store: BundleStore, folder: Path) -> None:
+    """A newer process may be at work in it, and what it says to others this one does not know."""
+    begun(store, KEY, count=3)
+    store.close()
+    crashed(folder, "PRAGMA user_version = 99; INSERT INTO permits VALUES ('a newer one')")
+    before = contents(folder)
+    again = BundleStore(folder)
+    with pytest.raises(NewerFormat):
+        again.trash(KEY, trash_id="t1", at=FIRST_AT)
+
+    assert contents(folder) == before
+    assert f"{KEY.id}.playhead-wal" in before
+
+
+def test_a_bundle_that_cannot_be_opened_at_this_moment_is_not_taken_for_an_unreadable_one(
+    store: BundleStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise StoreUnavailable("too many open files")
+
+    begun(store, KEY, count=3)
+    store.close()
+    again = BundleStore(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "open", refuse)
+        with pytest.raises(StoreUnavailable, match="too many"):
+            again.trash(KEY, trash_id="t1", at=FIRST_AT)
+    before = files(folder)
+    again.trash(KEY, trash_id="t1", at=FIRST_AT)
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "open", refuse)
+        with pytest.raises(StoreUnavailable, match="too many"):
+            again.restore("t1", KEY)
+    still = files(folder)
+    again.restore("t1", KEY)
+
+    assert before == ["flaky.playhead"]
+    assert still == [".trash/t1/flaky.playhead"]
+    assert again.tip(KEY).seq == 3
+
+
+def test_a_session_is_there_again_once_its_bundle_can_be_opened(
+    store: BundleStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise StoreUnavailable("too many open files")
+
+    begun(store, KEY, count=3)
+    store.close()
+    again = BundleStore(folder)
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "open", refuse)
+        (row,) = again.sessions()
+        with pytest.raises(StoreUnavailable, match="too many"):
+            again.tip(KEY)
+
+    assert row.problem is not None and "too many" in row.problem
+    assert again.tip(KEY).seq == 3
+    assert [one.problem for one in again.sessions()] == [None]
+
+
+@pytest.mark.parametrize("has_links", [True, False], ids=["hard links", "no hard links"])
+@pytest.mark.parametrize("step", range(1, 15))
+def test_a_database_is_never_torn_from_what_was_not_folded_into_it(
+    store: BundleStore, folder: Path, monkeypatch: pytest.MonkeyPatch, step: int, has_links: bool
+) -> None:
+    """Killed at each step of the way in, and then at each step of the way out."""
+    begun(store, KEY, count=3)
+    store.close()
+    crashed(folder, "CREATE TRIGGER theirs AFTER INSERT ON events BEGIN SELECT 1; END")
+    before = contents(folder)
+    again = BundleStore(folder)
+    if not has_links:
+        monkeypatch.setattr(os, "link", refused_link)
+    with monkeypatch.context() as patch, contextlib.suppress(CutOff):
+        kill_at(patch, step)
+        again.trash(KEY, trash_id="t1", at=FIRST_AT)
+    seen_in = whole_databases(folder)
+    again = BundleStore(folder)
+    if not again.trashed():
+        again.trash(KEY, trash_id="t1", at=FIRST_AT)
+    in_trash = {name.rpartition("/")[2]: content for name, content in contents(folder / ".trash").items()}
+    with monkeypatch.context() as patch, contextlib.suppress(CutOff):
+        kill_at(patch, step)
+        again.restore("t1", KEY)
+    seen_out = whole_databases(folder)
+    with contextlib.suppress(TrashNotFound):
+        BundleStore(folder).restore("t1", KEY)
+
+    assert set(before) == {"flaky.playhead", "flaky.playhead-wal"}
+    assert seen_in >= 1
+    assert seen_out >= 1
+    assert in_trash == before
+    assert contents(folder) == before
+
+
+def refused_link(*arguments: Any, **options: Any) -> None:
+    raise OSError(errno.EOPNOTSUPP, "no hard links here")
+
+
+def kill_at(patch: pytest.MonkeyPatch, step: int) -> None:
+    """Let the n-th call that changes a name be the last one."""
+    done = 0
+
+    def counted(call: Callable[..., Any]) -> Callable[..., Any]:
+        def one(*arguments: Any, **options: Any) -> Any:
+            nonlocal done
+            if ".playhead" in str(arguments[0]) and not str(arguments[0]).endswith((".making", ".lock")):
+                done += 1
+                if done > step:
+                    raise CutOff
+            return call(*arguments, **options)
+
+        return one
+
+    for name in ("link", "rename", "unlink", "replace"):
+        patch.setattr(os, name, counted(getattr(os, name)))
+
+
+def whole_databases(folder: Path) -> int:
+    """Return how many databases lie somewhere together with what was not folded into them."""
+    return sum(1 for path in folder.rglob("*.playhead") if os.path.lexists(f"{path}-wal"))

@@ -19,7 +19,7 @@ from playhead.agents.toolsets.making import made, text
 from playhead.agents.triggers import ChannelMessage, FileChange, Schedule, Timer, trigger_types
 from playhead.errors import InvalidName
 from playhead.features.live import Clock
-from playhead.features.triggers import InForce, Trigger
+from playhead.features.triggers import Trigger
 from playhead.model.body import text_in
 
 TRIGGERS_MAX = 50
@@ -64,7 +64,7 @@ def trigger_tools(*, clock: Clock = time.time, zone: str = "UTC") -> tuple[Tool,
             f"Have yourself asked when a file changes, comes or goes. {FIRES}",
             {"prompt": _PROMPT, "path": text("The file, or a pattern for files of one folder, with the whole path")},
             lambda using, given: _set(
-                using, lambda: FileChange.from_now(given["prompt"], os.path.normpath(given["path"]))
+                using, lambda: FileChange.from_now(_prompt(given), os.path.normpath(given["path"]))
             ),
             required=("prompt", "path"),
         ),
@@ -95,13 +95,9 @@ async def _set(using: Using, build: Callable[[], Trigger]) -> Any:
     """Set a trigger under an id that says its type and a number that no other in force has."""
     session = using.request.session
     await session.refresh()
-    force = await session.triggers()
-    if len(force.set_by) >= TRIGGERS_MAX:
-        raise ToolFailed(f"{len(force.set_by)} triggers are in force already; remove one first")
     trigger = await asyncio.to_thread(build)  # It may look at files.
-    id = f"{trigger_types().name_of(trigger)}-{_next_number(force)}"
     try:
-        await session.add_trigger(trigger, id=id)
+        id = await session.add_trigger(trigger, prefix=trigger_types().name_of(trigger), count_max=TRIGGERS_MAX)
     except InvalidName as error:
         raise ToolFailed(
             "no trigger can be set here, where nothing would watch it; in `playhead chat` and `playhead resume` it can"
@@ -177,8 +173,3 @@ def _told(id: str, trigger: Trigger) -> dict[str, Any]:
         "waits_for": label() if callable(label) else type(trigger).__name__,
         "prompt": one_line(str(getattr(trigger, "prompt", "")), chars_max=SHOWN_CHARS_MAX),
     }
-
-
-def _next_number(force: InForce) -> int:
-    numbers = [int(number) for id in force.set_by if (number := id.rpartition("-")[2]).isdecimal() and len(number) < 9]
-    return max(numbers, default=0) + 1

@@ -193,11 +193,11 @@ def _runs(path: Path, data: bytes, mtime_ns: int, *, unfinished: int) -> list[Ru
 
 
 def _stands_alone(data: bytes, found: re.Match[bytes]) -> bool:
-    """Return True for a header with an empty line on either side, as the program writes it."""
-    before = data[: found.start()].removesuffix(b"\n")
-    before = before[before.rfind(b"\n") + 1 :] if len(before) < found.start() else b""
-    after = data[found.end() + 1 : found.end() + 3]
-    return not before.strip() and after[:1] in (b"", b"\n", b"\r")
+    """Return True for a header with an empty line on either side, as the program writes it. Looks at these lines alone:
+    a history of a gigabyte has many headers."""
+    end = max(found.start() - 1, 0)
+    before = data[data.rfind(b"\n", 0, end) + 1 : end]
+    return not before.strip() and data[found.end() + 1 : found.end() + 2] in (b"", b"\n", b"\r")
 
 
 def _started_at(run: Run) -> tuple[float, str | None]:

@@ -7,13 +7,17 @@ The account's own data (`user.json`) is never opened.
 
 from __future__ import annotations
 
+import os
 import re
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -31,6 +35,16 @@ RATIO_MAX = 200
 RATIO_COUNTS_FROM = 16 * 1024 * 1024
 HEAD_BYTES = 256 * 1024
 
+ID_CHARS_MAX = 256
+ID_ENDS_MAX = 32
+"""How far into the name of an attachment its id is looked for: so many characters, and so many places to end at."""
+
+_LOCAL_HEADER = struct.Struct("<4s22xHH")
+"""What stands before a file in a zip: a mark, and the lengths of the name and of what else follows."""
+_LOCAL_MARK = b"PK\x03\x04"
+_UTF8 = 0x800
+"""Flag of a file in a zip whose name is UTF-8."""
+
 _conversations = re.compile(r"conversations([-_]\d+)?\.json")
 _drive = re.compile(r"[A-Za-z]:")
 
@@ -44,19 +58,16 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class Export(msgspec.Struct, frozen=True):
-    """The files of an export that matter. others: by the names of their files, without folders."""
+    """The files of an export that matter. attachments: by every beginning of their names that may be their id."""
 
     path: Path
     mtime_ns: int
     conversations: list[Member]
-    others: dict[str, Member]
+    attachments: dict[str, Member]
 
     def attachment(self, id: str) -> Member | None:
         """Return the file that was attached under this id: the export puts the id before its name."""
-        if not id:
-            return None
-        found = (member for name, member in self.others.items() if _is_named_after(name, id))
-        return next((member for member in found if 0 < member.size <= ATTACHMENT_BYTES_MAX), None)
+        return self.attachments.get(id)
 
 
 def is_export(path: Path) -> bool:
@@ -101,7 +112,7 @@ def _has_conversations(head: bytes) -> bool:
 
 def _folder(path: Path, files: Iterable[Path], only: Path | None) -> Export:
     conversations: list[Member] = []
-    others: dict[str, Member] = {}
+    others: list[Member] = []
     for file in sorted(files):
         status = file.lstat()
         if not stat.S_ISREG(status.st_mode) and file != only:
@@ -109,9 +120,9 @@ def _folder(path: Path, files: Iterable[Path], only: Path | None) -> Export:
         if file == only or (only is None and _conversations.fullmatch(file.name)):
             conversations.append(_file_member(file, file.stat().st_size, CONVERSATIONS_BYTES_MAX))
         elif file.suffix != ".json":
-            others[file.name] = _file_member(file, status.st_size, ATTACHMENT_BYTES_MAX)
+            others.append(_file_member(file, status.st_size, ATTACHMENT_BYTES_MAX))
     newest = (only or path).stat().st_mtime_ns
-    return Export(path, newest, conversations, others)
+    return Export(path, newest, conversations, _by_id(others))
 
 
 def _file_member(file: Path, size: int, bytes_max: int) -> Member:
@@ -138,11 +149,9 @@ def _zip(path: Path) -> Export:
         path,
         path.stat().st_mtime_ns,
         [_zip_member(path, entry, CONVERSATIONS_BYTES_MAX) for entry in sorted(found, key=lambda one: one.filename)],
-        {
-            _base(entry.filename): _zip_member(path, entry, ATTACHMENT_BYTES_MAX)
-            for entry in entries
-            if not entry.filename.endswith(".json")
-        },
+        _by_id(
+            _zip_member(path, entry, ATTACHMENT_BYTES_MAX) for entry in entries if not entry.filename.endswith(".json")
+        ),
     )
 
 
@@ -164,18 +173,41 @@ def _zip_member(path: Path, entry: zipfile.ZipInfo, bytes_max: int) -> Member:
     def read() -> bytes:
         if entry.file_size > bytes_max:
             raise ImportFailed(f"{path}: {entry.filename!r} has {entry.file_size} bytes; {bytes_max} are read at most")
-        with _failures(path), zipfile.ZipFile(path) as archive, archive.open(entry) as stream:
+        with _failures(path), path.open("rb") as file, _unpacked(file, entry) as stream:
             return stream.read(bytes_max)
 
     return Member(entry.filename, entry.file_size, read)
+
+
+def _unpacked(file: BinaryIO, entry: zipfile.ZipInfo) -> zipfile.ZipExtFile:
+    """Return one file of an open zip, to be read. The list of all files is not read again: it may have 200,000."""
+    file.seek(entry.header_offset)
+    head = file.read(_LOCAL_HEADER.size)
+    if len(head) < _LOCAL_HEADER.size:
+        raise zipfile.BadZipFile(f"{entry.filename!r} is not where the list says")
+    mark, name_length, more_length = _LOCAL_HEADER.unpack(head)
+    name = file.read(name_length)
+    if mark != _LOCAL_MARK or name.decode("utf-8" if entry.flag_bits & _UTF8 else "cp437") != entry.orig_filename:
+        raise zipfile.BadZipFile(f"{entry.filename!r} is not where the list says")
+    file.seek(more_length, os.SEEK_CUR)
+    return zipfile.ZipExtFile(file, "r", entry)
 
 
 def _base(name: str) -> str:
     return name.rpartition("/")[2]
 
 
-def _is_named_after(name: str, id: str) -> bool:
-    return name.startswith(id) and not name[len(id) : len(id) + 1].isalnum()
+def _by_id(members: Iterable[Member]) -> dict[str, Member]:
+    """Return attachments by all that may be their ids: every beginning of a name behind which no letter or digit comes.
+    Of several the first; one that is empty or too large to be kept is none."""
+    found: dict[str, Member] = {}
+    for member in members:
+        if 0 < member.size <= ATTACHMENT_BYTES_MAX:
+            name = _base(member.name)
+            ends = (end for end in range(1, min(len(name), ID_CHARS_MAX) + 1) if not name[end : end + 1].isalnum())
+            for end in islice(ends, ID_ENDS_MAX):
+                found.setdefault(name[:end], member)
+    return found
 
 
 @contextmanager

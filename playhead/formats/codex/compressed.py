@@ -37,7 +37,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             raise ImportFailed(f"{path} is compressed with zstd; install zstandard (pip install zstandard) to read it")
         unpacked, failure = library
         try:
-            yield io.BufferedReader(_Bounded(unpacked(file), path), 1024 * 1024)
+            yield io.BufferedReader(_Bounded(unpacked(file), path, file.fileno()), 1024 * 1024)
         except (failure, EOFError) as error:
             raise ImportFailed(f"{path} is damaged and cannot be unpacked: {error}") from error
 
@@ -68,13 +68,18 @@ def _library() -> tuple[Callable[[BinaryIO], Any], type[Exception]] | None:
 class _Bounded(io.RawIOBase):
     """Hands on what a reader unpacks, and gives up where that is beyond any session."""
 
-    def __init__(self, reader: Any, path: Path) -> None:
+    def __init__(self, reader: Any, path: Path, fileno: int) -> None:
         self._reader = reader
         self._path = path
+        self._fileno = fileno
         self._count = 0
 
     def readable(self) -> bool:
         return True
+
+    def fileno(self) -> int:
+        """Return the number of the packed file, for whoever asks about it."""
+        return self._fileno
 
     def readinto(self, buffer: Any) -> int:
         piece: bytes = self._reader.read(len(buffer))

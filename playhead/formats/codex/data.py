@@ -20,7 +20,11 @@ _PREFIX = "playhead:sha256:"
 _OPAQUE = "encrypted_content"
 """A field whose base64 is no file. It stays in its record."""
 
-_uri = re.compile(r"(data:([^;,\s]*)[^,\s]*;base64),([A-Za-z0-9+/=_\-\s]*)")
+HEADER_CHARS_MAX = 1024
+"""Longest beginning of a `data:` address, up to its comma. A type and its parameters are some 50."""
+
+_header = re.compile(r"data:\S*;base64")
+_content = re.compile(r"[A-Za-z0-9+/=_\-\s]*")
 _base64 = re.compile(r"[A-Za-z0-9+/=_\-]+")
 
 
@@ -38,7 +42,7 @@ def data_in(value: Json) -> list[str]:
     for piece in _texts(value):
         if piece.startswith(_PREFIX):
             return []
-        if len(piece) >= DATA_CHARS_MIN and (_base64.fullmatch(piece) or _uri.fullmatch(piece)):
+        if len(piece) >= DATA_CHARS_MIN and (_base64.fullmatch(piece) or is_data_address(piece)):
             found[piece] = None
     return list(found)
 
@@ -61,26 +65,35 @@ def filled(value: Json, data: Mapping[str, str]) -> Json:
 
 def blob_part(data: str) -> dict[str, Any]:
     """Return a `blob` part for a base64 text or a `data:` address; `blob_data` gives the text back."""
-    found = _uri.fullmatch(data)
+    found = _address(data)
     if found is None:
         return {"type": "blob", "content": data, "extra": {}}
-    part: dict[str, Any] = {"type": "blob", "content": found[3], "extra": {"header": found[1]}}
-    if found[2]:
-        part["mime_type"] = found[2]
-        if found[2].startswith(("image/", "audio/", "video/")):
-            part["modality"] = found[2].partition("/")[0]
+    header, content = found
+    part: dict[str, Any] = {"type": "blob", "content": content, "extra": {"header": header}}
+    if mime_type := header.removeprefix("data:").partition(";")[0]:
+        part["mime_type"] = mime_type
+        if mime_type.startswith(("image/", "audio/", "video/")):
+            part["modality"] = mime_type.partition("/")[0]
     return part
 
 
 def is_data_address(value: Json) -> bool:
     """Return True for a `data:` address in base64, of any length."""
-    return isinstance(value, str) and _uri.fullmatch(value) is not None
+    return isinstance(value, str) and _address(value) is not None
 
 
 def blob_data(part: Mapping[str, Any]) -> str:
     """Return the text that `blob_part` was given."""
     header = part["extra"].get("header")
     return part["content"] if header is None else f"{header},{part['content']}"
+
+
+def _address(text: str) -> tuple[str, str] | None:
+    """Return what stands before and after the first comma of a `data:` address in base64, or None for another text."""
+    comma = text.find(",", 0, HEADER_CHARS_MAX + 1) if text.startswith("data:") else -1
+    if comma < 0 or not _header.fullmatch(text, 0, comma) or not _content.fullmatch(text, comma + 1):
+        return None
+    return text[:comma], text[comma + 1 :]
 
 
 def _texts(value: Json) -> Iterator[str]:

@@ -22,6 +22,12 @@ NESTING_MAX = 20
 HEADING_SHIFT = 2
 """The page's title and the turns are headings of the first two levels, so those in a message begin at the third."""
 
+_COLUMNS = {
+    "text-align:left": "to-start",
+    "text-align:center": "to-middle",
+    "text-align:right": "to-end",
+}
+
 _SAFE_ADDRESS = re.compile(r"(?:https?://|mailto:)[^\s\x00-\x20]+", re.IGNORECASE)
 
 
@@ -36,6 +42,9 @@ def words(text: str) -> str:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + HEADING_SHIFT, 6)}"
         token.info = ""
+        if style := str(token.attrs.pop("style", "")):
+            # The library writes how a column is set as a style, which the page's policy forbids.
+            token.attrs["class"] = _COLUMNS.get(style, "")
         if token.children:
             token.children = [made for child in token.children for made in _harmless(child)]
     html: str = parser.renderer.render(tokens, parser.options, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import hashlib
 import shutil
@@ -39,6 +40,7 @@ ARTIFACT_BYTES_MAX = 1024 * 1024 * 1024
 FIRST_LINE_BYTES_MAX = 64 * 1024
 
 _GZIP = b"\x1f\x8b"
+_TORN = (EOFError, zlib.error, gzip.BadGzipFile)
 _NO_SALT = bytes(SALT_BYTES)
 
 
@@ -69,6 +71,7 @@ class Export:
         """
         self.name = name or (source.name if isinstance(source, Path) else "the export")
         self._file, self._owned = _opened(source)
+        self._is_packed = isinstance(self._file, gzip.GzipFile)
         self.sessions: list[SessionFound] = []
         self.damage: str | None = None
         try:
@@ -127,7 +130,7 @@ class Export:
         """Yield where each line lies in words, the offset of the one after it, and its text; empty lines are none."""
         offset, number = start, 0
         try:
-            self._file.seek(start)
+            self._go_to(start)
             while text := self._file.readline(LINE_BYTES_MAX + 1):
                 offset, number = offset + len(text), number + 1
                 place = f"line {number}" if start == 0 else f"byte {offset - len(text)}"
@@ -135,8 +138,24 @@ class Export:
                     raise ImportFailed(f"{self.name}, {place}: it is longer than {LINE_BYTES_MAX} bytes")
                 if text.strip():
                     yield f"{self.name}, {place}", offset, text
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        except _TORN as error:
             raise ImportFailed(f"{self.name} is torn: the compressed file breaks off after byte {offset}") from error
+
+    def _go_to(self, offset: int) -> None:
+        """Go to a byte of the export. What is packed is unpacked into a file beside before it is gone back in: each step
+        back would unpack it from its beginning again. It was proved by then, so that is no more than an export holds.
+        """
+        if self._is_packed and offset < self._file.tell():
+            spooled = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - closed with the export
+            self._owned.insert(0, spooled)
+            end = self._file.tell()
+            self._file.seek(0)
+            # By lines, as it was proved: with pieces of another size less may come out of a damaged file before it breaks.
+            with contextlib.suppress(*_TORN):
+                while spooled.tell() < end and (line := self._file.readline(LINE_BYTES_MAX + 1)):
+                    spooled.write(line)
+            self._file, self._is_packed = spooled, False
+        self._file.seek(offset)
 
     def _prove(self) -> None:
         """Read the whole file once. The first thing that does not hold ends it, and is the file's damage."""

@@ -11,26 +11,35 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 
-from playhead.errors import PlayheadError
+from playhead.errors import NewerFormat, NotAStore, PlayheadError, StoreDamaged
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey
 from playhead.stores.base import Durability, TrashedRow
-from playhead.stores.files import disk_bytes, make_private_directory, os_errors, rename
+from playhead.stores.files import disk_bytes, make_private_directory, os_errors, rename, second_name
 from playhead.stores.names import is_trash_id
 from playhead.stores.sqlite.aside import asides, take_back, trashed_row
 from playhead.stores.sqlite.log import SqliteLog
 
 SUFFIX = ".playhead"
 TRASH = ".trash"
-DATABASE_SUFFIXES = ("-wal", "-shm", "")
-"""What a database is made of, in the order in which it is moved: its write-ahead log never comes to lie beside another
-one's database, and goes where its own is expected."""
+LOG_SUFFIXES = ("-wal", "-journal")
+"""What of a database may not be in its file yet. Without it the file is another one."""
+
+DATABASE_SUFFIXES = (*LOG_SUFFIXES, "-shm", "")
+"""What a database is made of, in the order in which it may be removed."""
 
 SIDE_SUFFIXES = (".artifacts", ".stream")
+
+UNREADABLE = (NotAStore, StoreDamaged)
+"""What is wrong with a bundle that nobody can read, now or later. One of a newer version, or that the system does not
+open at this moment, may be in use by another process: it stays where it is."""
+
+
+_Mark = tuple[str, int, int]
 
 
 class BundleTrash:
@@ -51,6 +60,7 @@ class BundleTrash:
         self._open_log = open_log
         self._read_log = read_log
         self._is_durable = durability == "power"
+        self._keys: dict[_Mark, SessionKey] = {}
 
     def databases(self) -> dict[str, Path]:
         """Return the trash ids of all that is wholly in here, each with its database."""
@@ -74,25 +84,50 @@ class BundleTrash:
         and by when it came here."""
         size = disk_bytes(*_files(path))
         try:
-            log = self._read_log(path)
-            try:
-                if found := asides(log, limit=1):
-                    return msgspec.structs.replace(trashed_row(log, found[0]), trash_id=trash_id, size_bytes=size)
-                rows = log.sessions(limit=1)
-                problem = rows[0].problem if rows else "the bundle holds no session"
-            finally:
-                log.close()
+            found = self._read(path)
         except PlayheadError as error:
-            rows, problem = [], str(error)
-        key = rows[0].key if rows and rows[0].key.app else SessionKey(DEFAULT_APP, DEFAULT_USER, _stem(path))
-        seq, summary = (rows[0].seq, rows[0].summary) if rows else (0, None)
-        return TrashedRow(trash_id, key, _changed_at(path.parent), seq, summary, problem, size)
+            found = TrashedRow("", _key_by_name(path), _changed_at(path.parent), 0, problem=str(error))
+        return msgspec.structs.replace(found, trash_id=trash_id, size_bytes=size)
+
+    def holds(self, key: SessionKey) -> bool:
+        """Return True where one that is wholly in here had this key. Each is opened once, and again when its folder
+        changed."""
+        keys: dict[_Mark, SessionKey] = {}
+        passing = []
+        for entry, mark in self._marked_entries():
+            if (known := self._keys.get(mark)) is not None:
+                keys[mark] = known
+            elif (path := _database_in(entry)) is not None:
+                try:
+                    keys[mark] = self._read(path).key
+                except (NewerFormat, *UNREADABLE):
+                    keys[mark] = _key_by_name(path)
+                except PlayheadError:
+                    passing.append(_key_by_name(path))  # The next time it may be opened.
+        self._keys = keys
+        return key in keys.values() or key in passing
+
+    def _read(self, path: Path) -> TrashedRow:
+        """Return what is in a bundle, without what its folder says of it."""
+        log = self._read_log(path)
+        try:
+            if found := asides(log, limit=1):
+                return trashed_row(log, found[0])
+            rows = log.sessions(limit=1)
+        finally:
+            log.close()
+        at = _changed_at(path.parent)
+        if not rows:
+            return TrashedRow("", _key_by_name(path), at, 0, problem="the bundle holds no session")
+        key = rows[0].key if rows[0].key.app else _key_by_name(path)
+        return TrashedRow("", key, at, rows[0].seq, rows[0].summary, rows[0].problem)
 
     def put_in(self, path: Path, trash_id: str) -> bool:
         """Move a bundle in: its side files, then its database. The caller is inside `making`.
 
         Returns False where somebody reads from it at this moment: what its write-ahead log holds cannot be folded into
-        the file then, and the two must not be torn apart by a kill. It stays where it is.
+        the file then. It stays where it is. So it does where it cannot be opened for a reason that passes, or is of a
+        newer version: what is wrong is raised.
         """
         if not self._is_folded(path):
             return False
@@ -104,15 +139,13 @@ class BundleTrash:
         name = next((_stem(file) for file in sorted(entry.iterdir())), stem)
         for suffix in SIDE_SUFFIXES:
             rename(path.with_name(f"{stem}{suffix}"), entry / f"{name}{suffix}", durable=self._is_durable)
-        for suffix in DATABASE_SUFFIXES:
-            rename(Path(f"{path}{suffix}"), entry / f"{name}{SUFFIX}{suffix}", durable=self._is_durable)
+        _move_database(path, entry / f"{name}{SUFFIX}", durable=self._is_durable)
         return True
 
     def take_out(self, source: Path, target: Path, key: SessionKey) -> None:
         """Move a bundle out under a name that is free: its database, which is trash there as well, then its side files;
         then give it its key. The caller is inside `making`."""
-        for suffix in DATABASE_SUFFIXES:
-            rename(Path(f"{source}{suffix}"), Path(f"{target}{suffix}"), durable=self._is_durable)
+        _move_database(source, target, durable=self._is_durable)
         for suffix in SIDE_SUFFIXES:
             side = source.with_name(f"{_stem(source)}{suffix}")
             rename(side, target.with_name(f"{_stem(target)}{suffix}"), durable=self._is_durable)
@@ -128,8 +161,17 @@ class BundleTrash:
         if is_trash_id(trash_id) and entry.is_dir():
             for side in sorted(entry.iterdir()):
                 if os.path.lexists(self.folder.parent / f"{_stem(side)}{SUFFIX}"):
-                    is_any |= rename(side, self.folder.parent / side.name, durable=self._is_durable)
+                    is_any |= self._take_side_out(side)
+            with contextlib.suppress(OSError):
+                entry.rmdir()
         return is_any
+
+    def _take_side_out(self, side: Path) -> bool:
+        if side.name.endswith(tuple(f"{SUFFIX}{suffix}" for suffix in DATABASE_SUFFIXES if suffix)):
+            with os_errors(side):
+                side.unlink()  # Its database has taken it along under its new name.
+            return True
+        return rename(side, self.folder.parent / side.name, durable=self._is_durable)
 
     def purge(self, source: Path) -> None:
         """Remove a bundle for good: what lies beside it first, its database last. Killed in between, it is in the trash
@@ -143,6 +185,18 @@ class BundleTrash:
             with contextlib.suppress(OSError):
                 source.parent.rmdir()
 
+    def need_known(self, path: Path) -> None:
+        """Raise what is wrong with a bundle of which nobody can say yet whether it can be read."""
+        with contextlib.suppress(*UNREADABLE):
+            self._read_log(path).close()
+
+    def _marked_entries(self) -> Iterator[tuple[Path, _Mark]]:
+        """Yield each folder in here with what changes whenever something is put into it or taken out."""
+        for entry in self._entries():
+            with contextlib.suppress(FileNotFoundError):
+                found = entry.stat()
+                yield entry, (entry.name, found.st_ino, found.st_mtime_ns)
+
     def _entries(self) -> list[Path]:
         with os_errors(self.folder):
             try:
@@ -155,17 +209,19 @@ class BundleTrash:
     def _is_folded(self, path: Path) -> bool:
         try:
             log = self._open_log(path)
-        except PlayheadError:
+        except UNREADABLE:
             return True  # Of what cannot be read nothing is folded by anybody.
         try:
             return log.database.fold()
+        except StoreDamaged:
+            return True
         finally:
             log.close()
 
     def _give_key(self, path: Path, key: SessionKey) -> None:
         try:
             log = self._open_log(path)
-        except PlayheadError:
+        except UNREADABLE:
             return  # It cannot be read, as before, and goes by its file's name.
         try:
             found = asides(log, limit=1)
@@ -173,6 +229,17 @@ class BundleTrash:
                 take_back(log, found[0], key)
         finally:
             log.close()
+
+
+def _move_database(source: Path, target: Path, *, durable: bool) -> None:
+    """Move a database. What was not folded into it gets its new name first and loses the old one last: wherever a kill
+    leaves the file, that lies beside it. Nothing may be under the new name; what is left there of a log is nobody's."""
+    for suffix in LOG_SUFFIXES:
+        second_name(Path(f"{source}{suffix}"), Path(f"{target}{suffix}"), durable=durable)
+    rename(source, target, durable=durable)
+    with os_errors(source):
+        for suffix in (*LOG_SUFFIXES, "-shm"):
+            Path(f"{source}{suffix}").unlink(missing_ok=True)
 
 
 def _database_in(entry: Path) -> Path | None:
@@ -187,6 +254,11 @@ def _files(path: Path) -> list[Path]:
     """Return all that belongs to a bundle, in the order in which it may be removed."""
     sides = [path.with_name(f"{_stem(path)}{suffix}") for suffix in SIDE_SUFFIXES]
     return [*sides, *(Path(f"{path}{suffix}") for suffix in DATABASE_SUFFIXES)]
+
+
+def _key_by_name(path: Path) -> SessionKey:
+    """Return the key by which a bundle goes that does not say its own."""
+    return SessionKey(DEFAULT_APP, DEFAULT_USER, _stem(path))
 
 
 def _stem(path: Path) -> str:

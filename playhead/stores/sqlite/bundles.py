@@ -16,6 +16,7 @@ import msgspec
 
 from playhead.errors import (
     InvalidName,
+    NewerFormat,
     NotAStore,
     PlayheadError,
     SessionBusy,
@@ -23,6 +24,7 @@ from playhead.errors import (
     SessionNotFound,
     StoreClosed,
     StoreDamaged,
+    StoreLocked,
     StoreUnavailable,
     TrashNotFound,
 )
@@ -54,7 +56,7 @@ from playhead.stores.files import (
 from playhead.stores.names import check_trash_id, file_stem, is_trash_id, trash_key
 from playhead.stores.oslock import OsLock, making, need_own_process
 from playhead.stores.sqlite.aside import asides, set_aside
-from playhead.stores.sqlite.bundle_trash import SUFFIX, BundleTrash
+from playhead.stores.sqlite.bundle_trash import SUFFIX, UNREADABLE, BundleTrash
 from playhead.stores.sqlite.connect import Database, create_file, empty_image, remove_database
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog
@@ -102,6 +104,7 @@ class BundleStore:
         self._elsewhere: dict[SessionKey, Path] = {}
         self._seen: set[tuple[str, int]] = set()
         self._seen_at = 0
+        self._unread: set[Path] = set()
         self._pid = os.getpid()
         self._is_closed = False
         self._store_log_open: Database | None = None
@@ -344,6 +347,7 @@ class BundleStore:
 
         Killed in between, or where another process reads from it all the time, it is trash in its old place; whoever
         next needs the name moves it. A bundle that cannot be read is only moved; trashing it again makes up for a kill.
+        One of a newer version, or that the system does not open at this moment, stays: what is wrong is raised.
         """
         check_trash_id(trash_id)
         with self._lock:
@@ -367,6 +371,25 @@ class BundleStore:
         wanted = [trash_id for trash_id in sorted(found) if after is None or trash_id > after]
         return [self._trash.row(trash_id, found[trash_id]) for trash_id in wanted[: max(0, min(limit, ROWS_PAGE_MAX))]]
 
+    def trashed_row(self, trash_id: str) -> TrashedRow:
+        with self._lock:
+            self._need_open()
+            path = self._trash.find(trash_id) or self._trash_paths().get(trash_id)
+            if path is None:
+                raise TrashNotFound(trash_id, store=self.url)
+            return self._trash.row(trash_id, path)
+
+    def is_trashed(self, key: SessionKey) -> bool:
+        """Ask those that are wholly in the trash, and those that were set aside and not moved yet: none of them bears
+        a session's name, but for the one whose name was made of this key."""
+        with self._lock:
+            self._need_open()
+            self._find(key)
+            self._look_around()
+            rows = ((path, self._row(path)) for path in {self._named(key), *self._unread} if os.path.lexists(path))
+            in_place = [(path, row.key.id) for path, row in rows if row.problem == TRASHED]
+            return self._trash.holds(key) or any(self._trash.row(id, path).key == key for path, id in in_place)
+
     def restore(self, trash_id: str, key: SessionKey) -> None:
         """Move the database back, which is trash in that place too, then what lies beside it, and give it its key last.
         Killed in between, it is in the trash yet, and restoring it again makes up for it."""
@@ -376,6 +399,7 @@ class BundleStore:
                 if self._trash.take_rest_out(trash_id):
                     return
                 raise TrashNotFound(trash_id, store=self.url)
+            self._trash.need_known(source)
             row = self._trash.row(trash_id, source)
             # One that cannot be read is known by nothing but its file's name.
             target = self._folder / source.name if row.problem and row.key == key else self._named(key)
@@ -426,6 +450,8 @@ class BundleStore:
         if not os.path.lexists(path) or self._is_emptied(path):
             self._clear_away(key, path)
             raise SessionNotFound(key.id, store=self.url)
+        with contextlib.suppress(*UNREADABLE):
+            self._need_readable(path)
         if OsLock.is_held(path.with_name(f"{path.name}.lock")):
             raise SessionBusy(key.id, {})
         return False
@@ -436,7 +462,7 @@ class BundleStore:
             return
         row = self._row(path)
         if row.problem == TRASHED and not self._trash.put_in(path, row.key.id):
-            raise StoreUnavailable(f"{path} is in the trash, but another process reads from it; retry")
+            raise StoreLocked(f"{path} is in the trash, but another process reads from it; retry")
 
     def _unreadable(self, key: SessionKey) -> Path | None:
         """Return the bundle that is listed under this key although it cannot be read, or None."""
@@ -561,6 +587,7 @@ class BundleStore:
             elif path != self._named(row.key):
                 self._elsewhere.setdefault(row.key, path)
         self._seen = found - unread
+        self._unread = {self._folder / name for name, _ in unread}
         self._seen_at = changed_at if is_settled and not unread else 0
 
     def _named(self, key: SessionKey) -> Path:
@@ -629,27 +656,33 @@ class BundleStore:
             if known is not None and known[0] == fingerprint:
                 break
             # A bundle at rest is read without locks: what somebody wrote to meanwhile has to be read again.
-            known = (fingerprint, self._read_row(path))
+            row, is_settled = self._read_row(path)
+            known = (fingerprint, row)
+            if not is_settled:
+                break
             self._rows[str(path)] = known
         assert known is not None, "it was read, or known"
         return known[1]
 
-    def _read_row(self, path: Path) -> SessionRow:
+    def _read_row(self, path: Path) -> tuple[SessionRow, bool]:
+        """Return a bundle's listing row as it is in the file, and whether it holds for as long as that does not change:
+        that the system did not open it says nothing of the next time."""
         unknown = SessionKey(DEFAULT_APP, DEFAULT_USER, path.name.removesuffix(SUFFIX))
         size = disk_bytes(path, Path(f"{path}-wal"))
         if not _is_regular(path):
-            return SessionRow(unknown, 0, 0.0, problem=f"{path} is no regular file", size_bytes=size)
+            return SessionRow(unknown, 0, 0.0, problem=f"{path} is no regular file", size_bytes=size), True
         try:
             for log, open_path in self._open.values():
                 if open_path == path and log.database.is_in_place():
-                    return _row_of(log, unknown, size)
+                    return _row_of(log, unknown, size), True
             log = self._read_only(path)
             try:
-                return _row_of(log, unknown, size)
+                return _row_of(log, unknown, size), True
             finally:
                 log.close()
         except PlayheadError as error:
-            return SessionRow(unknown, 0, 0.0, problem=str(error), size_bytes=size)
+            is_settled = isinstance(error, (NewerFormat, *UNREADABLE))
+            return SessionRow(unknown, 0, 0.0, problem=str(error), size_bytes=size), is_settled
 
 
 class _BundleText:

@@ -23,6 +23,7 @@ from playhead.errors import (
     StoreClosed,
     StoreDamaged,
     StoreFull,
+    StoreLocked,
     StoreReadOnly,
     StoreUnavailable,
 )
@@ -445,7 +446,7 @@ class translated:
         if isinstance(error, apsw.FullError) or (isinstance(error, apsw.IOError) and self._has_no_space()):
             return StoreFull(f"{path}: no space left; nothing was written, free some and retry")
         if isinstance(error, apsw.BusyError | apsw.LockedError):
-            return StoreUnavailable(f"{path} stayed locked for {BUSY_TIMEOUT_MS / 1000:g} s; retry")
+            return StoreLocked(f"{path} stayed locked for {BUSY_TIMEOUT_MS / 1000:g} s; retry")
         if isinstance(error, apsw.NoMemError | apsw.TooBigError):
             return StoreUnavailable(f"{path} asks for more memory than there is, or SQLite handles: {error}")
         if isinstance(error, apsw.NotADBError):

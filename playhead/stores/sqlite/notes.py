@@ -23,6 +23,12 @@ class SqliteNotes:
         self._database = database
 
     def put(self, topic: str, name: str, body: dict[str, Any], *, id: str, at: float) -> None:
+        self._put(topic, name, body, id, at, is_only=False)
+
+    def replace(self, topic: str, name: str, body: dict[str, Any], *, id: str, at: float) -> None:
+        self._put(topic, name, body, id, at, is_only=True)
+
+    def _put(self, topic: str, name: str, body: dict[str, Any], id: str, at: float, *, is_only: bool) -> None:
         for text, what in ((topic, "topic"), (name, "name"), (id, "note id")):
             check_name(text, what, chars_max=NAME_CHARS_MAX)
         bindings = {"topic": topic, "name": name, "id": id, "at": at, "body": encode_body(body)}
@@ -30,6 +36,8 @@ class SqliteNotes:
         assert database is not None, "it was asked to be made"
         with database.write():
             database.query("put_note", bindings)
+            if is_only:
+                database.query("drop_earlier_notes", {"topic": topic, "name": name})
 
     def get(self, topic: str, name: str) -> dict[str, Any] | None:
         database = self._database(False)

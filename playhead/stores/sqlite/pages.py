@@ -1,7 +1,8 @@
 """Rows out of the pages of an SQLite file, without SQLite: what still stands in a file that it refuses to read.
 
 Each page is looked at by itself. A leaf of a table says where its rows begin, so a damaged root, a page of zeros or a
-missing end costs the rows that were on it and no others. A row whose overflow pages are damaged is left out, or comes
+missing end costs the rows that were on it and no others. Leaves of indexes are read as well: what they repeat of a row
+may be all that is left of it. A row whose overflow pages are damaged is left out, or comes
 out wrong: whoever takes it has to prove it. What the write-ahead log holds of committed pages counts like the file's.
 
 Source of the layout: the SQLite database file format. The file must be at rest: a live one belongs to SQLite.
@@ -9,6 +10,7 @@ Source of the layout: the SQLite database file format. The file must be at rest:
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +25,9 @@ DEFAULT_PAGE_BYTES = 4_096
 """Page size of every file of ours, for one whose header does not tell."""
 
 PAGE_BYTES = frozenset(2**power for power in range(9, 17))
+USABLE_BYTES_MIN = 480
+"""SQLite's own least, below which a row would not fit as the format has it."""
+
 COLUMNS_MAX = 32
 """A row of more columns is none of ours."""
 
@@ -30,6 +35,7 @@ ROW_BYTES_MAX = 2**30
 """Longest row that is believed: SQLite's own limit."""
 
 _LEAF_OF_TABLE = 0x0D
+_LEAF_OF_INDEX = 0x0A
 _WAL_MAGICS = (0x377F0682, 0x377F0683)
 _WAL_HEADER_BYTES = 32
 _FRAME_HEADER_BYTES = 24
@@ -39,10 +45,13 @@ _BROKEN = (IndexError, struct.error, UnicodeDecodeError, ValueError, OverflowErr
 
 
 class RawRow(msgspec.Struct, frozen=True):
-    """A row of some table. number: its row id. values: its columns as they are stored, so the one that is the row id
-    itself is None, and a real number that is whole is an int."""
+    """A row of some table, or an entry of some index.
 
-    number: int
+    number: its row id, None for an entry. values: its columns as they are stored, so the one that is the row id itself
+    is None, and a real number that is whole is an int; an entry has the row id at its end.
+    """
+
+    number: int | None
     values: tuple[Any, ...]
 
 
@@ -51,26 +60,31 @@ def rows_in(path: Path) -> Iterator[RawRow]:
 
     Raises `StoreUnavailable` or `StoreReadOnly` where the file itself cannot be read.
     """
-    with os_errors(path), path.open("rb") as file:
-        wal = Path(f"{path}-wal")
-        if not wal.is_file():
-            yield from _Pages(file, None).rows()
-            return
-        with wal.open("rb") as log:
-            yield from _Pages(file, log).rows()
+    with contextlib.ExitStack() as files:
+        files.enter_context(os_errors(path))
+        file, wal = files.enter_context(path.open("rb")), Path(f"{path}-wal")
+        log = files.enter_context(wal.open("rb")) if wal.is_file() else None
+        ours = (DEFAULT_PAGE_BYTES, DEFAULT_PAGE_BYTES)
+        # A damaged header may say any size: what it says and what our files have are both tried.
+        for page_bytes, usable in dict.fromkeys((ours, _said(file.read(100)) or ours)):
+            yield from _Pages(file, log, page_bytes, usable).rows()
+
+
+def _said(header: bytes) -> tuple[int, int] | None:
+    """Return how many bytes a page has, and how many of them hold rows, as a header says; None where it cannot be."""
+    if not header.startswith(MAGIC) or len(header) < 100:
+        return None
+    size = struct.unpack(">H", header[16:18])[0]
+    size = 65_536 if size == 1 else size
+    return (size, size - header[20]) if size in PAGE_BYTES and size - header[20] >= USABLE_BYTES_MIN else None
 
 
 class _Pages:
     """The pages of a file by number, from 1, those of its write-ahead log before its own."""
 
-    def __init__(self, file: BinaryIO, wal: BinaryIO | None) -> None:
-        header = file.read(100)
-        is_sound = header.startswith(MAGIC) and len(header) == 100
-        size = struct.unpack(">H", header[16:18])[0] if is_sound else 0
-        size = 65_536 if size == 1 else size
-        self._bytes = size if size in PAGE_BYTES else DEFAULT_PAGE_BYTES
-        reserved = header[20] if is_sound and size in PAGE_BYTES else 0
-        self._usable = self._bytes - reserved if self._bytes - reserved >= 480 else self._bytes
+    def __init__(self, file: BinaryIO, wal: BinaryIO | None, page_bytes: int, usable: int) -> None:
+        self._bytes = page_bytes
+        self._usable = usable
         self._file = file
         self._count = -(-file.seek(0, 2) // self._bytes)
         self._wal = wal
@@ -95,25 +109,26 @@ class _Pages:
 
     def _rows_of(self, number: int, page: bytes) -> Iterator[RawRow]:
         start = 100 if number == 1 else 0
-        if len(page) < start + 8 or page[start] != _LEAF_OF_TABLE:
+        if len(page) < start + 8 or page[start] not in (_LEAF_OF_TABLE, _LEAF_OF_INDEX):
             return
+        is_table = page[start] == _LEAF_OF_TABLE
         (count,) = struct.unpack_from(">H", page, start + 3)
         count = min(count, (self._usable - start - 8) // 2)
         for place in range(start + 8, start + 8 + 2 * count, 2):
             try:
                 (cell,) = struct.unpack_from(">H", page, place)
-                row = self._row(page, cell)
+                row = self._row(page, cell, is_table=is_table)
             except _BROKEN:
                 continue
             if row is not None:
                 yield row
 
-    def _row(self, page: bytes, cell: int) -> RawRow | None:
+    def _row(self, page: bytes, cell: int, *, is_table: bool) -> RawRow | None:
         length, cell = _varint(page, cell)
-        number, cell = _varint(page, cell)
+        number, cell = _varint(page, cell) if is_table else (None, cell)
         if not 0 < length <= ROW_BYTES_MAX:
             return None
-        local = self._local(length)
+        local = self._local(length, is_table=is_table)
         payload = page[cell : cell + local]
         if len(payload) < local:
             return None
@@ -121,11 +136,12 @@ class _Pages:
             (overflow,) = struct.unpack_from(">I", page, cell + local)
             payload += self._overflow(overflow, length - local)
         values = _values(payload) if len(payload) == length else None
-        return None if values is None else RawRow(_signed(number), values)
+        return None if values is None else RawRow(None if number is None else _signed(number), values)
 
-    def _local(self, length: int) -> int:
+    def _local(self, length: int, *, is_table: bool) -> int:
         """Return how many bytes of a row stand on its leaf; the others are on overflow pages."""
-        most, least = self._usable - 35, (self._usable - 12) * 32 // 255 - 23
+        most = self._usable - 35 if is_table else (self._usable - 12) * 64 // 255 - 23
+        least = (self._usable - 12) * 32 // 255 - 23
         if length <= most:
             return length
         wanted = least + (length - least) % (self._usable - 4)
@@ -146,6 +162,7 @@ class _Pages:
 
 def _frames(wal: BinaryIO, page_bytes: int) -> dict[int, int]:
     """Return where in a write-ahead log each page lies that a committed transaction wrote, the newest of each."""
+    wal.seek(0)
     header = wal.read(_WAL_HEADER_BYTES)
     if len(header) < _WAL_HEADER_BYTES or struct.unpack_from(">I", header)[0] not in _WAL_MAGICS:
         return {}

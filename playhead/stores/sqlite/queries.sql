@@ -197,6 +197,11 @@ ORDER BY score DESC, e.row DESC LIMIT :limit;
 -- name: put_note
 INSERT OR IGNORE INTO notes (topic, name, id, at, body) VALUES (:topic, :name, :id, :at, :body);
 
+-- name: drop_earlier_notes
+-- The newest stays, so that no place in the order of arrival is ever given twice.
+DELETE FROM notes WHERE topic = :topic AND name = :name
+  AND position < (SELECT max(position) FROM notes WHERE topic = :topic AND name = :name);
+
 -- name: get_note
 SELECT body FROM notes WHERE topic = :topic AND name = :name ORDER BY position DESC LIMIT 1;
 

@@ -16,6 +16,7 @@ import msgspec
 from playhead.model.codec import FIRST_HASH, HASH_BYTES, body_digest, chain_hash, envelope_bytes
 from playhead.model.event import KINDS
 from playhead.model.ids import SessionKey
+from playhead.model.upcast import EVENT_VERSION
 from playhead.stores.base import Record
 from playhead.stores.names import is_trash_id
 from playhead.stores.sqlite.log import NUMBER_MAX, SEQ_BITS, SEQ_MAX
@@ -24,6 +25,7 @@ from playhead.stores.sqlite.pages import RawRow, rows_in
 _EVENT_COLUMNS = 13
 _SESSION_COLUMNS = 11
 _NOTE_COLUMNS = 6
+_KEY_COLUMNS = 4
 
 
 class SavedRow(msgspec.Struct, frozen=True):
@@ -67,6 +69,12 @@ class SavedLog(msgspec.Struct, frozen=True):
         return ranges
 
     @property
+    def changed(self) -> list[int]:
+        """The seqs of events that do not match their hash although the one before is there: breaks of the chain."""
+        found = {record.seq for record in self.records}
+        return sorted(seq for seq in self.unproven if seq == 1 or seq - 1 in found)
+
+    @property
     def is_whole(self) -> bool:
         return bool(self.records) and not self.missing and not self.unproven
 
@@ -97,8 +105,11 @@ def saved_from(path: Path) -> Saved:
     rows: dict[int, SavedRow] = {}
     events: dict[int, dict[int, list[Record]]] = {}
     notes: dict[int, SavedNote] = {}
+    entries: dict[int, SavedRow] = {}
     for raw in rows_in(path):
-        if (record := _record(raw)) is not None:
+        if raw.number is None:
+            _take_entry(raw, entries)
+        elif (record := _record(raw)) is not None:
             found = events.setdefault(raw.number >> SEQ_BITS, {}).setdefault(record.seq, [])
             if record not in found:
                 found.append(record)
@@ -106,7 +117,9 @@ def saved_from(path: Path) -> Saved:
             rows[raw.number] = row
         elif (note := _note(raw)) is not None:
             notes[note.position] = note
-    logs = [_log(number, rows.get(number), events.get(number, {})) for number in sorted(rows.keys() | events.keys())]
+    rows = entries | rows  # An index repeats a session's key; its row says more.
+    numbers = sorted(number for number in rows.keys() | events.keys() if number in events or number not in entries)
+    logs = [_log(number, rows.get(number), events.get(number, {})) for number in numbers]
     return Saved(tuple(logs), tuple(notes[position] for position in sorted(notes)))
 
 
@@ -150,7 +163,7 @@ def _follows(record: Record, hash: bytes) -> bool:
 
 def _record(raw: RawRow) -> Record | None:
     """Return the event that a row holds, or None where it cannot be one."""
-    if len(raw.values) != _EVENT_COLUMNS or not 0 < raw.number >> SEQ_BITS <= NUMBER_MAX:
+    if raw.number is None or len(raw.values) != _EVENT_COLUMNS or not 0 < raw.number >> SEQ_BITS <= NUMBER_MAX:
         return None
     alias, parent, id, at, kind, agent, turn, scope, body, salt, digest, hash, fact = raw.values
     is_one = (
@@ -176,7 +189,7 @@ def _record(raw: RawRow) -> Record | None:
 
 def _session(raw: RawRow) -> SavedRow | None:
     """Return what a row says of a session, or None where it is no row of one."""
-    if len(raw.values) != _SESSION_COLUMNS or not 0 < raw.number <= NUMBER_MAX:
+    if raw.number is None or len(raw.values) != _SESSION_COLUMNS or not 0 < raw.number <= NUMBER_MAX:
         return None
     alias, app, user, id, version, fence, holder, renewed_at, _, summary_seq, indexed_seq = raw.values
     if alias is not None or not isinstance(version, int) or not isinstance(fence, int):
@@ -189,6 +202,19 @@ def _session(raw: RawRow) -> SavedRow | None:
     if (app, user) == ("", ""):
         return _trashed(id, holder, version)
     return SavedRow(SessionKey(app, user, id), version, last_seq)
+
+
+def _take_entry(raw: RawRow, entries: dict[int, SavedRow]) -> None:
+    """Note what an entry of the index over the sessions' keys says of a session."""
+    if len(raw.values) != _KEY_COLUMNS:
+        return
+    app, user, id, number = raw.values
+    if not all(isinstance(text, str) for text in (app, user, id)) or not isinstance(number, int):
+        return
+    if (app, user) == ("", ""):
+        entries[number] = SavedRow(None, EVENT_VERSION, 0, id if is_trash_id(id) else None)
+    else:
+        entries[number] = SavedRow(SessionKey(app, user, id), EVENT_VERSION, 0)
 
 
 def _trashed(trash_id: str, holder: object, version: int) -> SavedRow:
@@ -205,7 +231,7 @@ class _Trashed(msgspec.Struct):
 
 
 def _note(raw: RawRow) -> SavedNote | None:
-    if len(raw.values) != _NOTE_COLUMNS:
+    if raw.number is None or len(raw.values) != _NOTE_COLUMNS:
         return None
     alias, topic, name, id, at, body = raw.values
     texts: Sequence[Any] = (topic, name, id, body)

@@ -106,6 +106,14 @@ class SharedStore(SqliteLog):
         with self.database.read():
             return [trashed_row(self, aside) for aside in asides(self, after=after, limit=limit)]
 
+    def trashed_row(self, trash_id: str) -> TrashedRow:
+        self._need_trash_id(trash_id)
+        with self.database.read():
+            return trashed_row(self, need_aside(self, trash_id))
+
+    def is_trashed(self, key: SessionKey) -> bool:
+        return any(aside.key == key for aside in self._asides())
+
     def restore(self, trash_id: str, key: SessionKey) -> None:
         """Note where its files go, give them the name of the session, and bring its row back last. Killed in between,
         it is in the trash yet; restoring it again, or the next session of this id, makes up for it."""
@@ -143,10 +151,19 @@ class SharedStore(SqliteLog):
     @contextlib.contextmanager
     def _alone_with(self, trash_id: str) -> Iterator[None]:
         """Let nobody else restore or purge it meanwhile. Raises `TrashNotFound`."""
-        if not is_trash_id(trash_id):
-            raise TrashNotFound(trash_id, store=self.url)
+        self._need_trash_id(trash_id)
         with making(self._mark(trash_key(trash_id))):
             yield
+
+    def _need_trash_id(self, trash_id: str) -> None:
+        if not is_trash_id(trash_id):
+            raise TrashNotFound(trash_id, store=self.url)
+
+    def _asides(self) -> Iterator[Aside]:
+        after: str | None = None
+        while page := asides(self, after=after):
+            yield from page
+            after = page[-1].trash_id
 
     def _settled(self, trash_id: str) -> Aside:
         """Return what is in the trash under this id, once all its files lie under the name of it."""
@@ -163,12 +180,9 @@ class SharedStore(SqliteLog):
         `making`."""
         if not self._has_files(key):
             return
-        after: str | None = None
-        while page := asides(self, after=after):
-            for aside in page:
-                if aside.files == key:
-                    self._move_aside(key, aside)
-            after = page[-1].trash_id
+        for aside in self._asides():
+            if aside.files == key:
+                self._move_aside(key, aside)
         self._remove_files(key)
 
     def _move_aside(self, key: SessionKey, aside: Aside) -> None:
