@@ -51,7 +51,7 @@ class BackgroundJob:
     """One job. `await job` waits for its end and returns its result, or raises what it raised, or `JobCancelled`.
 
     status: `running` until its end is in the log, then `completed`, `failed` or `cancelled`; `interrupted` where its
-    end could not be recorded, which is what the log will say. result: of a completed one. error: of a failed or an
+    end could not be recorded, which is what the log will say. result: what it gave. error: of a failed or an
     interrupted one, a text.
     """
 

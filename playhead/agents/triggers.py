@@ -25,6 +25,7 @@ from playhead.errors import ExtraMissing, InvalidTrigger
 from playhead.features.triggers import Firing, Reply, Trigger, TriggerTypes
 from playhead.model import path as paths
 from playhead.model.event import Event
+from playhead.stores.base import EVENTS_PAGE_MAX
 
 PROMPT_CHARS_MAX = 20_000
 CRON_CHARS_MAX = 200
@@ -46,7 +47,8 @@ NAMES_SHOWN_MAX = 20
 
 MESSAGES_MAX = 50
 """So many messages of a channel are answered in one turn; the next ones in another."""
-MESSAGES_PAGE = 500
+MESSAGES_PAGE = EVENTS_PAGE_MAX
+"""So many messages are asked for at once: a store reads a page whole."""
 MESSAGE_CHARS_MAX = 4_000
 """So much of a message is shown to the agent; the log has all of it."""
 

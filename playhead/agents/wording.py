@@ -49,7 +49,7 @@ UNCLEAR = (
 )
 NO_ORDERS = "This is what a trigger asked. I answer its questions; to set, send or keep something is for you to ask."
 
-IMPORT = "`playhead import` brings in what Claude Code left on this machine"
+IMPORT = "`playhead import` brings in the sessions that other programs left on this machine"
 
 WHO_CHARS_MAX = 80
 TITLE_CHARS_MAX = 80

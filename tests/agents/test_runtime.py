@@ -808,7 +808,9 @@ class Odd:
         return self.fires
 
 
-@pytest.mark.parametrize("due", ["soon", b"1", float("nan"), float("inf"), [1], True, 10**400])
+@pytest.mark.parametrize(
+    "due", ["soon", b"1", float("nan"), float("inf"), [1], True, 10**400], ids=lambda due: repr(due)[:8]
+)
 def test_a_trigger_that_is_due_at_no_time_stops_no_other(
     tmp_path: Path, due: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

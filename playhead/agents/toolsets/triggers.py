@@ -6,6 +6,7 @@ A trigger is in the log and on the path: there after a restart, and gone where a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -166,10 +167,12 @@ async def _remove(using: Using, arguments: dict[str, Any]) -> Any:
 
 
 def _told(id: str, trigger: Trigger) -> dict[str, Any]:
-    """Return what is told of a trigger. One of a program's own may have no label and no prompt."""
-    label = getattr(trigger, "label", None)
+    """Return what is told of a trigger. One of a program's own may have no prompt, and no label or a failing one."""
+    waits_for = type(trigger).__name__
+    with contextlib.suppress(Exception):
+        waits_for = str(trigger.label())  # type: ignore[attr-defined]
     return {
         "trigger": id,
-        "waits_for": label() if callable(label) else type(trigger).__name__,
+        "waits_for": one_line(waits_for, chars_max=SHOWN_CHARS_MAX),
         "prompt": one_line(str(getattr(trigger, "prompt", "")), chars_max=SHOWN_CHARS_MAX),
     }
