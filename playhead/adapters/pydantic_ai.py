@@ -16,7 +16,7 @@ import msgspec
 from playhead.adapters.pydantic_ai_history import KEY, SHOWN, history, reply_details, result_details
 from playhead.agents import protocol
 from playhead.agents.messages import system_prompt, usage_of
-from playhead.agents.model_reply import arguments_in
+from playhead.agents.model.reply import arguments_in
 from playhead.agents.protocol import Agent, Request
 from playhead.agents.tools import Tool, ToolFailed, Using, misfit
 from playhead.aio import AsyncTurn

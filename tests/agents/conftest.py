@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from playhead import Event, Session, Sessions, Turn
-from playhead.agents.default import DefaultAgent
+from playhead.agents.built_in.default import DefaultAgent
 from playhead.agents.protocol import Agent, for_blocking
 from playhead.agents.quoting import place, visible
 from playhead.search.indexer import searchable_text

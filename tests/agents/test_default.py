@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from playhead import AsyncTurn, Found, Session, Sessions
-from playhead.agents.default import DefaultAgent, pieces
-from playhead.agents.passages import OWN_CALL, PASSAGES_MAX
+from playhead.agents.built_in.default import DefaultAgent, pieces
+from playhead.agents.built_in.passages import OWN_CALL, PASSAGES_MAX
+from playhead.agents.built_in.wording import HELP, PREFACE
 from playhead.agents.protocol import Request
-from playhead.agents.wording import HELP, PREFACE
 from playhead.model.ids import SessionKey
 from playhead.stores.base import Lease
 from tests.agents.conftest import ESCAPES, INSTRUCTIONS, ask, ungrounded

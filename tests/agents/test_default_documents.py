@@ -11,15 +11,14 @@ from typing import Any
 import pytest
 
 from playhead import Session, Sessions
-from playhead.agents import indexing
-from playhead.agents.default import DefaultAgent
-from playhead.agents.documents import Documents
-from playhead.agents.indexing import JOB_NAME, kept_in_step
-from playhead.agents.intents import Before, Intent, ReadDocument, Research, Search, understood
+from playhead.agents.built_in.default import DefaultAgent
+from playhead.agents.built_in.intents import Before, Intent, ReadDocument, Research, Search, understood
+from playhead.agents.built_in.passages import Passage, best_of
+from playhead.agents.built_in.wording import PREFACE, PREFACE_DOCUMENTS
+from playhead.agents.documents import Documents, indexing
+from playhead.agents.documents.indexing import JOB_NAME, kept_in_step
 from playhead.agents.jobs import Jobs
-from playhead.agents.passages import Passage, best_of
 from playhead.agents.protocol import Request, answered
-from playhead.agents.wording import PREFACE, PREFACE_DOCUMENTS
 from playhead.aio import open_async
 from tests.agents.conftest import ESCAPES, INSTRUCTIONS, Answer, ask, ungrounded
 
@@ -363,7 +362,7 @@ def test_what_is_still_to_be_read_is_said(
     async def impatient(documents: Documents, request: Request, *, agent: str) -> Any:
         return await asyncio.to_thread(documents.look)
 
-    monkeypatch.setattr("playhead.agents.research.kept_in_step", impatient)
+    monkeypatch.setattr("playhead.agents.built_in.research.kept_in_step", impatient)
     answer = ask(here, filled, "Where is the deploy key?", agent)
 
     assert "0 documents (3 files still to be read: ask again later)" in answer.text

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from playhead import AsyncSession, AsyncSessions, Session, Sessions, open_async
-from playhead.agents.default import DefaultAgent
+from playhead.agents.built_in.default import DefaultAgent
+from playhead.agents.built_in.wording import HELP, NO_ORDERS, UNCLEAR
 from playhead.agents.protocol import Request
 from playhead.agents.runtime import Runtime
 from playhead.agents.triggers import ChannelMessage, FileChange, Schedule, Timer, trigger_types
-from playhead.agents.wording import HELP, NO_ORDERS, UNCLEAR
 from playhead.features.triggers import Firing
 from tests.agents.conftest import ask
 from tests.agents.fake_time import FakeTime

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from playhead.agents import document_files as module
-from playhead.agents.document_files import (
+from playhead.agents.documents import files as module
+from playhead.agents.documents.files import (
     FILE_BYTES_MAX,
     LINE_CHARS_MAX,
     FileFound,

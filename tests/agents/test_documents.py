@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from playhead.agents import documents as module
-from playhead.agents.document_files import FileFound
-from playhead.agents.documents import Documents, document_place
+from playhead.agents.documents import folder as module
+from playhead.agents.documents.files import FileFound
+from playhead.agents.documents.folder import Documents, document_place
 from playhead.errors import InvalidName
 
 NOTES = """# The vault

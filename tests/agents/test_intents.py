@@ -2,7 +2,7 @@
 
 import pytest
 
-from playhead.agents.intents import (
+from playhead.agents.built_in.intents import (
     Before,
     Help,
     Intent,

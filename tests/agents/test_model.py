@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from playhead import AsyncSession, AsyncSessions, Event, open_async
-from playhead.agents import model as model_module, model_endpoint, model_reply
 from playhead.agents.messages import CUT_OFF
-from playhead.agents.model import CALLS_MAX, DELEGATE_INSTRUCTIONS, INSTRUCTIONS, ModelAgent
+from playhead.agents.model import agent as model_module, endpoint as model_endpoint, reply as model_reply
+from playhead.agents.model.agent import CALLS_MAX, DELEGATE_INSTRUCTIONS, INSTRUCTIONS, ModelAgent
 from playhead.agents.protocol import Request, answered, for_blocking, run_subagent
 from playhead.agents.tools import Tool, ToolFailed, Using
 from playhead.errors import ExtraMissing, InvalidName, ModelFailed

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from playhead.agents.model_reply import CALLS_MAX, Asked, Piece, Reply, arguments_in
+from playhead.agents.model.reply import CALLS_MAX, Asked, Piece, Reply, arguments_in
 from tests.agents.fake_endpoint import MODEL, USAGE, chunk
 
 

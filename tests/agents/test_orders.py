@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from playhead.agents.orders import (
+from playhead.agents.built_in.orders import (
     ORDER_CHARS_MAX,
     REMINDER,
     Forget,

@@ -3,7 +3,13 @@
 import pytest
 
 from playhead import Sessions
-from playhead.agents.passages import OF_ONE_SESSION_MAX, PASSAGE_CHARS_MAX, PASSAGES_MAX, Passage, find_passages
+from playhead.agents.built_in.passages import (
+    OF_ONE_SESSION_MAX,
+    PASSAGE_CHARS_MAX,
+    PASSAGES_MAX,
+    Passage,
+    find_passages,
+)
 from playhead.errors import SessionNotFound
 
 

@@ -16,7 +16,7 @@ WAIT_S = 60
 # Long enough that no machine is through with it before the signal comes; nothing waits for its end.
 SPEAKER = """
 import sys
-from playhead.agents.default import DefaultAgent
+from playhead.agents.built_in.default import DefaultAgent
 from playhead.agents.protocol import for_blocking
 from playhead.cli.answering import answered
 from playhead.session import open as open_sessions

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from playhead import AsyncSession, AsyncSessions, AsyncTurn, SessionBusy, Sessions, open_async
-from playhead.agents.default import DefaultAgent
+from playhead.agents.built_in.default import DefaultAgent
 from playhead.agents.protocol import PIECES_MAX, Agent, Request, answered, as_agent, for_blocking
 from playhead.model.parts import text_of
 from tests.agents.conftest import ask

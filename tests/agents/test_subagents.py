@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from playhead import AsyncSession, AsyncSessions, AsyncTurn, open_async
-from playhead.agents.default import DefaultAgent
+from playhead.agents.built_in.default import DefaultAgent
 from playhead.agents.protocol import Request, answered, as_agent, run_subagent
 from playhead.model.event import Event
 from playhead.session import open as open_sessions

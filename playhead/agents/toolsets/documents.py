@@ -6,7 +6,8 @@ import asyncio
 from functools import partial
 from typing import Any
 
-from playhead.agents.documents import (
+from playhead.agents.built_in.passages import Passage
+from playhead.agents.documents.folder import (
     LINES_DEFAULT,
     LINES_MAX,
     DocumentPassages,
@@ -15,8 +16,7 @@ from playhead.agents.documents import (
     Status,
     document_place,
 )
-from playhead.agents.indexing import kept_in_step
-from playhead.agents.passages import Passage
+from playhead.agents.documents.indexing import kept_in_step
 from playhead.agents.quoting import counted, moment, one_line, quoted, shown_reference
 from playhead.agents.tools import Tool, ToolFailed, Using
 from playhead.agents.toolsets.making import count, made, text

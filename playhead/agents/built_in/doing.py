@@ -8,14 +8,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from playhead.agents import orders
-from playhead.agents.calling import Caller
+from playhead.agents.built_in import orders
+from playhead.agents.built_in.calling import Caller
+from playhead.agents.built_in.wording import UNCLEAR, notes_listed, trigger_set, triggers_listed
 from playhead.agents.quoting import one_line
 from playhead.agents.tools import Tool, ToolFailed, Using
 from playhead.agents.toolsets.channels import channel_tools
 from playhead.agents.toolsets.scratchpad import notes_of, scratchpad_tools
 from playhead.agents.toolsets.triggers import trigger_tools
-from playhead.agents.wording import UNCLEAR, notes_listed, trigger_set, triggers_listed
 from playhead.features.live import Clock
 from playhead.model.body import text_in
 from playhead.model.ids import ID_CHARS_MAX

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from playhead.agents import model_failures as failures
+from playhead.agents.model import failures
 from playhead.errors import ExtraMissing, InvalidName, ModelFailed
 
 if TYPE_CHECKING:

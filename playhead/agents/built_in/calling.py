@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
-from playhead.agents.passages import OWN_CALL
+from playhead.agents.built_in.passages import OWN_CALL
 from playhead.agents.protocol import Request
 from playhead.agents.tools import Tool, ToolFailed, Using, use
 from playhead.aio import AsyncSpeaker

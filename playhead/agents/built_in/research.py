@@ -13,11 +13,11 @@ from functools import partial
 
 import msgspec
 
-from playhead.agents.calling import Caller
-from playhead.agents.documents import DocumentPassages, Documents, Status
-from playhead.agents.indexing import kept_in_step
-from playhead.agents.intents import RESEARCH, SEARCH, SEARCH_DOCUMENTS, Research
-from playhead.agents.passages import PASSAGES_MAX, Passage, Passages, best_of, find_passages
+from playhead.agents.built_in.calling import Caller
+from playhead.agents.built_in.intents import RESEARCH, SEARCH, SEARCH_DOCUMENTS, Research
+from playhead.agents.built_in.passages import PASSAGES_MAX, Passage, Passages, best_of, find_passages
+from playhead.agents.documents.folder import DocumentPassages, Documents, Status
+from playhead.agents.documents.indexing import kept_in_step
 from playhead.agents.quoting import counted, shown_reference
 
 RESEARCHER = "researcher"

@@ -14,12 +14,10 @@ import time
 from collections.abc import AsyncGenerator
 from functools import partial
 
-from playhead.agents import orders
-from playhead.agents.calling import Caller
-from playhead.agents.documents import Documents, DocumentText
-from playhead.agents.doing import Doing
-from playhead.agents.indexing import kept_in_step
-from playhead.agents.intents import (
+from playhead.agents.built_in import orders
+from playhead.agents.built_in.calling import Caller
+from playhead.agents.built_in.doing import Doing
+from playhead.agents.built_in.intents import (
     LIST,
     QUERY_CHARS_MAX,
     READ,
@@ -36,11 +34,8 @@ from playhead.agents.intents import (
     before,
     understood,
 )
-from playhead.agents.memory import event_text
-from playhead.agents.protocol import Request, for_blocking
-from playhead.agents.research import Report, researched, searched
-from playhead.agents.tools import ToolFailed
-from playhead.agents.wording import (
+from playhead.agents.built_in.research import Report, researched, searched
+from playhead.agents.built_in.wording import (
     HELP,
     NO_ORDERS,
     Recent,
@@ -52,6 +47,11 @@ from playhead.agents.wording import (
     reminded,
     sessions_listed,
 )
+from playhead.agents.documents.folder import Documents, DocumentText
+from playhead.agents.documents.indexing import kept_in_step
+from playhead.agents.memory import event_text
+from playhead.agents.protocol import Request, for_blocking
+from playhead.agents.tools import ToolFailed
 from playhead.aio import AsyncTurn
 from playhead.features.live import Clock
 from playhead.features.triggers import Firing

@@ -17,8 +17,8 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from playhead.agents.messages import chat_messages, function_name, system_prompt, tool_document
-from playhead.agents.model_endpoint import TIMEOUT_S, Endpoint
-from playhead.agents.model_reply import Asked, Reply
+from playhead.agents.model.endpoint import TIMEOUT_S, Endpoint
+from playhead.agents.model.reply import Asked, Reply
 from playhead.agents.protocol import Request
 from playhead.agents.tools import Tool, Using, carried_out, misfit, refused
 from playhead.aio import AsyncSpeaker, AsyncTurn

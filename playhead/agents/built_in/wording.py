@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from playhead.agents.document_files import HIDDEN
-from playhead.agents.documents import DocumentText, Status
+from playhead.agents.built_in.orders import REMINDER
+from playhead.agents.built_in.passages import Passage
+from playhead.agents.built_in.research import Report
+from playhead.agents.documents.files import HIDDEN
+from playhead.agents.documents.folder import DocumentText, Status
 from playhead.agents.memory import EventText
-from playhead.agents.orders import REMINDER
-from playhead.agents.passages import Passage
 from playhead.agents.quoting import counted, moment, one_line, quoted, shown_reference, visible
-from playhead.agents.research import Report
 from playhead.features.triggers import Firing
 
 PREFACE = "I am the built-in agent: I quote your sessions and write nothing of my own."

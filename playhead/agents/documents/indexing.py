@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from playhead.agents.documents import Documents, Status
+from playhead.agents.documents.folder import Documents, Status
 from playhead.agents.jobs import BackgroundJob
 from playhead.agents.protocol import Request
 from playhead.errors import PlayheadError

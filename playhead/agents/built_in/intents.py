@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playhead.agents.documents import document_place
-from playhead.agents.orders import Order, ordered
+from playhead.agents.built_in.orders import Order, ordered
+from playhead.agents.documents.folder import document_place
 from playhead.model.body import list_in, number_in, object_in, text_in
 from playhead.search.query import STOP_WORDS
 from playhead.views.transcript import Entry

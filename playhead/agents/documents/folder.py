@@ -16,7 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from playhead.agents.document_files import (
+from playhead.agents.built_in.passages import PASSAGES_MAX, Passage, find_passages
+from playhead.agents.documents.files import (
     NO_TEXT,
     OVER,
     TEXT_BYTES_MAX,
@@ -27,7 +28,6 @@ from playhead.agents.document_files import (
     text_of_file,
 )
 from playhead.agents.file_prints import Print
-from playhead.agents.passages import PASSAGES_MAX, Passage, find_passages
 from playhead.agents.quoting import one_line, reference
 from playhead.errors import InvalidName
 from playhead.model.event import Draft

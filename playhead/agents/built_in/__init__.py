@@ -1,0 +1,1 @@
+"""The built-in agent: what it understands, what it does, and how it words it. `default.py` is where it begins."""
