@@ -9,11 +9,12 @@ import msgspec
 from playhead.errors import PlayheadError, StoreDamaged
 from playhead.features.live import events_at
 from playhead.model import snapshot as snapshots
-from playhead.model.codec import FIRST_HASH, HASH_BYTES, body_digest, chain_hash, decode_body, envelope_bytes
+from playhead.model.codec import FIRST_HASH, HASH_BYTES, body_digest, chain_hash, decode_body
 from playhead.model.event import Body, is_fact
 from playhead.model.ids import SessionKey
 from playhead.model.path import Ranges
 from playhead.stores.base import EVENTS_PAGE_MAX, Record, Store
+from playhead.stores.records import record_envelope
 from playhead.views.fold import Fold
 
 PROBLEMS_MAX = 100
@@ -148,16 +149,7 @@ class _Checker:
             digest = record.digest or b""
         else:
             digest = body_digest(record.salt or b"", record.body)
-        envelope = envelope_bytes(
-            seq=record.seq,
-            parent=record.parent,
-            at=record.at,
-            id=record.id,
-            kind=record.kind,
-            agent=record.agent,
-            turn=record.turn,
-            scope=record.scope,
-        )
+        envelope = record_envelope(record)
         if self._is_sure and chain_hash(self.hash, envelope, digest) != record.hash:
             self.problem(f"event {record.seq} does not match its hash: it, or the order, was changed")
         # Going on from the stored hash names each damaged event alone, not all that follow it.

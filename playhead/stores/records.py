@@ -53,16 +53,7 @@ class Continuation:
             _check_fields(record)
             self._check_place(record)
             digest = _checked_digest(record)
-            envelope = envelope_bytes(
-                seq=record.seq,
-                parent=record.parent,
-                at=record.at,
-                id=record.id,
-                kind=record.kind,
-                agent=record.agent,
-                turn=record.turn,
-                scope=record.scope,
-            )
+            envelope = record_envelope(record)
             if chain_hash(self.tip.hash, envelope, digest) != record.hash:
                 raise InvalidEvent(
                     f"its hash does not follow from that of event {self.tip.seq}; it, or that, was changed"
@@ -147,3 +138,17 @@ def _checked_digest(record: Record) -> bytes:
 
 def _draft(record: Record, kind: str, body: dict[str, object]) -> Draft:
     return Draft(kind, body, record.id, record.at, record.agent, record.turn, record.scope)
+
+
+def record_envelope(record: Record) -> bytes:
+    """Return the bytes of everything in a record but its body, as the chain takes them."""
+    return envelope_bytes(
+        seq=record.seq,
+        parent=record.parent,
+        at=record.at,
+        id=record.id,
+        kind=record.kind,
+        agent=record.agent,
+        turn=record.turn,
+        scope=record.scope,
+    )

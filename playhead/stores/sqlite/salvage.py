@@ -13,12 +13,13 @@ from typing import Any
 
 import msgspec
 
-from playhead.model.codec import FIRST_HASH, HASH_BYTES, body_digest, chain_hash, envelope_bytes
+from playhead.model.codec import FIRST_HASH, HASH_BYTES, body_digest, chain_hash
 from playhead.model.event import KINDS
 from playhead.model.ids import SessionKey
 from playhead.model.upcast import EVENT_VERSION
 from playhead.stores.base import Record
 from playhead.stores.names import is_trash_id
+from playhead.stores.records import record_envelope
 from playhead.stores.sqlite.log import NUMBER_MAX, SEQ_BITS, SEQ_MAX
 from playhead.stores.sqlite.pages import RawRow, rows_in
 
@@ -146,16 +147,7 @@ def _chosen(found: dict[int, list[Record]]) -> Iterator[Record]:
 def _follows(record: Record, hash: bytes) -> bool:
     try:
         digest = record.digest or b"" if record.body is None else body_digest(record.salt or b"", record.body)
-        envelope = envelope_bytes(
-            seq=record.seq,
-            parent=record.parent,
-            at=record.at,
-            id=record.id,
-            kind=record.kind,
-            agent=record.agent,
-            turn=record.turn,
-            scope=record.scope,
-        )
+        envelope = record_envelope(record)
     except UnicodeEncodeError:
         return False
     return chain_hash(hash, envelope, digest) == record.hash
