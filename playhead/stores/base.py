@@ -270,9 +270,10 @@ class Store(Protocol):
         expected_seq: 0 begins the session (`SessionExists` where it is there), else the seq at which the log must end
         (`StaleWriter`; `SessionBusy` while somebody alive holds the lease). records: in seq order, without a gap. They
         are taken a page at a time and proved, hash included; one that does not hold raises `InvalidEvent` with its
-        seq, an id that is there already `EventConflict`. Whatever is raised, also by the iterable itself, nothing was
-        written. It is read while the store is held for this writer, so it must not wait for another one.
-        artifacts: bytes to keep beside the log; they are taken once all records have proved right.
+        seq, an id that is there already `EventConflict`. Whatever is raised, also by the iterable itself, no event was
+        written. While it is read nobody waits: others write meanwhile, and the session may be taken by one of them.
+        artifacts: bytes to keep beside the log; they are taken once all records have proved right, and are there before
+        the events are.
         """
 
     def tip(self, key: SessionKey) -> Tip:

@@ -32,6 +32,7 @@ from playhead.errors import (
     SessionNotFound,
     StaleWriter,
     StoreClosed,
+    StoreUnavailable,
     TrashNotFound,
 )
 from playhead.model import codec, path as paths
@@ -125,12 +126,17 @@ class MemoryStore:
         with self._opened():
             session = self._to_go_on(key, expected_seq)
             start = session.tip() if session.records else EMPTY_TIP
-            continuation = Continuation(start, is_on_path=session.is_on_path)
-            taken = [continuation.take(record) for record in records]
-            session.need_new_ids([record.id for record in taken])
-            kept = list(artifacts)
-            if not session.records and not taken:
-                raise InvalidEvent(f"session {key.id!r} must begin with a session_started")
+        continuation = Continuation(start, is_on_path=session.is_on_path)
+        taken = [continuation.take(record) for record in records]
+        session.need_new_ids([record.id for record in taken])
+        if expected_seq == 0 and not taken:
+            raise InvalidEvent(f"session {key.id!r} must begin with a session_started")
+        kept = list(artifacts)
+        with self._opened():
+            now = self._to_go_on(key, expected_seq)
+            if expected_seq != 0 and now.tip().hash != start.hash:
+                raise StoreUnavailable(f"session {key.id!r} was begun anew while records of it were read; read again")
+            session = now
             if taken:
                 session.take(taken)
             self._sessions[key] = session

@@ -15,6 +15,9 @@ _PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_-])?")
 _WINDOWS_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 
 
+HIDDEN = "+"
+"""What the id of a row begins with that is no session, yet or any more. No trash id does."""
+
 _TRASH_ID = re.compile(r"[a-z0-9]{1,64}")
 
 
@@ -33,6 +36,16 @@ def check_trash_id(text: str) -> str:
 def trash_key(trash_id: str) -> SessionKey:
     """Return the key of a session in the trash. No other session can have it, since no app has an empty name."""
     return SessionKey("", "", trash_id)
+
+
+def building_key(key: SessionKey) -> SessionKey:
+    """Return the key of a session that is being built, until it gets its own. No list shows it, nor the trash."""
+    return SessionKey("", "", f"{HIDDEN}{file_stem(key)}")
+
+
+def removing_key(number: int) -> SessionKey:
+    """Return the key of a session that is being removed, which no session that is being built has."""
+    return SessionKey("", "", f"{HIDDEN}#{number}")
 
 
 def file_stem(key: SessionKey) -> str:

@@ -111,14 +111,15 @@ class OsLock:
 
 
 @contextlib.contextmanager
-def making(path: Path) -> Iterator[None]:
+def making(path: Path, *, patience_s: float | None = None) -> Iterator[None]:
     """Let one process at a time make, or remove, what has its name at `path`.
 
-    Raises `StoreUnavailable` where another one is at it for longer than `PATIENCE_S`.
+    Raises `StoreUnavailable` where another one is at it for longer than `patience_s`, `PATIENCE_S` where None.
     """
-    lock = OsLock.take(path.with_name(f".{path.name}.making"), patience_s=PATIENCE_S)
+    patience_s = PATIENCE_S if patience_s is None else patience_s
+    lock = OsLock.take(path.with_name(f".{path.name}.making"), patience_s=patience_s)
     if lock is None:
-        raise StoreLocked(f"{path}: another process makes or removes it since {PATIENCE_S:g} s; retry")
+        raise StoreLocked(f"{path}: another process makes or removes it since {patience_s:g} s; retry")
     try:
         yield
     finally:

@@ -316,6 +316,7 @@ def test_a_bundle_that_somebody_reads_from_is_trash_in_its_place(
     stranger.execute("SELECT count(*) FROM events").fetchall()
     store.trash(KEY, trash_id="t1", at=FIRST_AT)
     seen = [row.trash_id for row in store.trashed()], store.sessions(), files(folder)
+    told = store.trashed_row("t1").key, store.is_trashed(KEY), store.is_trashed(OTHER)
     with pytest.raises(StoreUnavailable, match="reads"):
         begun(store, KEY)
     with pytest.raises(StoreUnavailable, match="reads"):
@@ -324,6 +325,7 @@ def test_a_bundle_that_somebody_reads_from_is_trash_in_its_place(
     begun(store, KEY)
 
     assert seen == (["t1"], [], ["flaky.playhead"])
+    assert told == (KEY, True, False)
     assert files(folder) == [".trash/t1/flaky.playhead", "flaky.playhead"]
     assert store.tip(KEY).seq == 1
 
@@ -424,12 +426,7 @@ def test_a_damaged_end_of_a_log_is_a_problem_in_the_trash(tmp_path: Path) -> Non
 
 def crashed(folder: Path, statement: str) -> None:
     """Write to the bundle as a process that dies there: its write-ahead log is not folded into the file."""
-    code = (
-        "import os, sys, apsw\n"
-        "one = apsw.Connection(sys.argv[1])\n"
-        "one.execute(sys.argv[2])\n"
-        "os._exit(0)\n"
-    )
+    code = "import os, sys, apsw\none = apsw.Connection(sys.argv[1])\none.execute(sys.argv[2])\nos._exit(0)\n"
     subprocess.run([sys.executable, "-c", code, str(folder / "flaky.playhead"), statement], check=True)
 
 

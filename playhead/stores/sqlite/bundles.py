@@ -58,6 +58,7 @@ from playhead.stores.oslock import OsLock, making, need_own_process
 from playhead.stores.sqlite.aside import asides, set_aside
 from playhead.stores.sqlite.bundle_trash import SUFFIX, UNREADABLE, BundleTrash
 from playhead.stores.sqlite.connect import Database, create_file, empty_image, remove_database
+from playhead.stores.sqlite.copying import build, go_on
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog
 from playhead.stores.sqlite.notes import SqliteNotes
@@ -161,7 +162,7 @@ class BundleStore:
                 place_file(built, empty_image(is_shared=False), durable=False)
                 log = self._log(built)
                 try:
-                    tip = log.write_records(key, records, expected_seq=0)
+                    tip = build(log, key, records, session=key)
                 finally:
                     log.close()
                 self._place_built(key, built, path, artifacts)
@@ -173,23 +174,18 @@ class BundleStore:
     def _continued(
         self, key: SessionKey, records: Iterable[Record], expected_seq: int, artifacts: Iterable[bytes]
     ) -> Tip:
-        has_begun = False
-
-        def once() -> Iterator[Record]:
-            nonlocal has_begun
-            has_begun = True
-            yield from records
-
         def keep() -> None:
             for data in artifacts:
-                self.artifacts.place(key, data)
+                self.artifacts.put(key, data)
 
-        def write(log: SqliteLog) -> Tip:
-            if has_begun:  # They can be read only once, so this cannot be tried again in the bundle's new place.
-                raise StoreUnavailable(f"session {key.id!r}: its bundle was replaced while it was written to")
-            return log.write_records(key, once(), expected_seq=expected_seq, before_commit=keep)
-
-        return self._on(key, write)
+        return go_on(
+            key,
+            records,
+            expected_seq=expected_seq,
+            keep_artifacts=keep,
+            folder=self._folder,
+            on=lambda verb: self._on(key, verb),
+        )
 
     def _place_built(self, key: SessionKey, built: Path, path: Path, artifacts: Iterable[bytes]) -> None:
         with self._lock:
@@ -723,7 +719,8 @@ def _row_of(log: SqliteLog, unknown: SessionKey, size: int) -> SessionRow:
     if not rows:
         trash = asides(log, limit=1)
         if not trash:
-            return SessionRow(unknown, 0, 0.0, problem=EMPTIED, size_bytes=size)
+            problem = EMPTIED if log.is_empty() else "it holds rows, but of no session: the file is damaged"
+            return SessionRow(unknown, 0, 0.0, problem=problem, size_bytes=size)
         if not is_trash_id(trash[0].trash_id):
             return SessionRow(unknown, 0, 0.0, problem="it was set aside under what is no trash id", size_bytes=size)
         return SessionRow(trash_key(trash[0].trash_id), 0, 0.0, problem=TRASHED, size_bytes=size)

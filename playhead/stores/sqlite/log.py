@@ -54,13 +54,16 @@ from playhead.stores.base import (
     Tip,
 )
 from playhead.stores.oslock import OsLock
-from playhead.stores.records import EMPTY_TIP, Continuation, in_pages
+from playhead.stores.records import EMPTY_TIP
 from playhead.stores.sqlite.connect import Database, NotUtf8, Row
 
 SEQ_BITS = 32
 SEQ_MAX = (1 << SEQ_BITS) - 1
 NUMBER_MAX = 2**31 - 1
 """Highest number of a session: its rows are SQLite's integers, of 64 bits with a sign."""
+
+STRETCH = 1_000
+"""So many events of a session that nobody sees are removed in one transaction."""
 
 ACQUIRE_TRIES_MAX = 100
 """So often a lease is tried for on a session that is deleted and made again meanwhile."""
@@ -164,31 +167,41 @@ class SqliteLog:
         self._known[key] = _Known(number, tip)
         return events
 
-    def write_records(
-        self,
-        key: SessionKey,
-        records: Iterable[Record],
-        *,
-        expected_seq: int,
-        before_commit: Callable[[], None] = lambda: None,
-    ) -> Tip:
-        """Write as `Store.put_records` promises, in one transaction. before_commit: is called once all of them have
-        proved right, so that what belongs to them is there when they are."""
+    # Records that come over from elsewhere: `copying.py` says in which order.
+
+    def begin(self, key: SessionKey) -> int:
+        """Insert the row of a session without events and return its number. The caller is in a transaction."""
+        return self._new(key)[0]
+
+    def insert_records(self, key: SessionKey, number: int, records: Sequence[Record]) -> None:
+        """Insert records that were proved under a session's number. Raises `EventConflict`, naming `key`. The caller is
+        in a transaction."""
+        ids = [record.id for record in records]
+        _need_distinct(key, ids)
+        if known := self._seq_of(number, ids):
+            raise EventConflict(key.id, sorted(known), "other events go by them")
+        self.database.query_many("insert_record", [_record_bindings(number, record) for record in records])
+
+    def end_to_go_on(self, key: SessionKey, expected_seq: int) -> Tip:
+        """Return where a log ends that may be written to. Raises `StaleWriter` where that is elsewhere, and
+        `SessionBusy`."""
+        with self.database.write():
+            return self._to_go_on(key, expected_seq)[1]
+
+    def is_on_a_path(self, key: SessionKey, seq: int) -> bool:
+        with self.database.read():
+            return self._is_on_a_path(self.need_number(key), seq)
+
+    def insert_after(self, key: SessionKey, start: Tip, pages: Iterable[Sequence[Record]], *, end: Tip) -> None:
+        """Insert records that were proved to follow from `start`, in one transaction. Raises as `end_to_go_on` does
+        where the log does not end there any more."""
         with self.database.write(through_power_loss=self.durability == "power"):
-            number, tip = self._new(key) if expected_seq == 0 else self._to_go_on(key, expected_seq)
-            continuation = Continuation(tip, is_on_path=lambda seq: self._is_on_a_path(number, seq))
-            for page in in_pages(records):
-                taken = [continuation.take(record) for record in page]
-                ids = [record.id for record in taken]
-                _need_distinct(key, ids)
-                if known := self._seq_of(number, ids):
-                    raise EventConflict(key.id, sorted(known), "other events go by them")
-                self.database.query_many("insert_record", [_record_bindings(number, record) for record in taken])
-            if continuation.tip.seq == 0:
-                raise InvalidEvent("a session begins with its session_started")
-            before_commit()
-        self._known[key] = _Known(number, continuation.tip)
-        return continuation.tip
+            number, tip = self._to_go_on(key, start.seq)
+            if tip.hash != start.hash:
+                raise StoreUnavailable(f"session {key.id!r} was begun anew while records of it were read; read again")
+            for page in pages:
+                self.insert_records(key, number, page)
+        self._known[key] = _Known(number, end)
 
     def _new(self, key: SessionKey) -> tuple[int, Tip]:
         """Insert the row of a session that has no event yet, and return its number and where its log ends."""
@@ -529,6 +542,23 @@ class SqliteLog:
         self.database.query("delete_session", {"number": number})
         self.database.query("end_permit")
 
+    def remove_stretch(self, key: SessionKey) -> bool:
+        """Remove the last `STRETCH` events of a session that nobody sees, or its row where it has none; return False
+        once that is gone. Each call is a transaction that nobody waits long for."""
+        with self.database.write():
+            number = self._number(key)
+            if number is None:
+                return False
+            found = self.database.row("tip", bounds_of(number))
+            if found is None:
+                self.database.query("delete_session", {"number": number})
+                return False
+            last = (number << SEQ_BITS) + int(found[0])
+            self.database.query("permit", {"reason": "delete"})
+            self.database.query("delete_events", {"first": max(number << SEQ_BITS, last - STRETCH + 1), "last": last})
+            self.database.query("end_permit")
+        return True
+
     def unindex(self, number: int) -> None:
         """Take the session out of the text index. The caller is in a transaction."""
         if self.database.row("has_text_index") == (1,):
@@ -563,6 +593,10 @@ class SqliteLog:
             self.database.lock.release()
 
     # Looking a session up.
+
+    def is_empty(self) -> bool:
+        """Return True where the database holds nothing of any session."""
+        return self.database.row("is_empty") == (1,)
 
     def number_of(self, key: SessionKey) -> int | None:
         """Return the session's number in this database, or None."""

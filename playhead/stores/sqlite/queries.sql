@@ -134,8 +134,22 @@ UPDATE sessions SET holder = :record WHERE number = :number;
 SELECT number, id, holder, summary FROM sessions WHERE app = '' AND user = '' AND id = :trash_id;
 
 -- name: list_aside
+-- Without what is being built or removed.
 SELECT number, id, holder, summary FROM sessions
-WHERE app = '' AND user = '' AND typeof(id) = 'text' AND (:after IS NULL OR id > :after) ORDER BY id LIMIT :limit;
+WHERE app = '' AND user = '' AND typeof(id) = 'text' AND id NOT GLOB '+*' AND (:after IS NULL OR id > :after)
+ORDER BY id LIMIT :limit;
+
+-- name: list_hidden
+-- What is being built or removed, or was when a process died.
+SELECT id FROM sessions WHERE app = '' AND user = '' AND typeof(id) = 'text' AND id GLOB '+*' ORDER BY id LIMIT :limit;
+
+-- name: hide
+-- As set_aside, but for good: nobody sees it any more, and its rows can go in as many steps as it takes.
+UPDATE sessions SET app = '', user = '', id = :id, fence = fence + 1, holder = '{}', indexed_seq = 0
+WHERE number = :number;
+
+-- name: is_empty
+SELECT NOT EXISTS (SELECT 1 FROM sessions) AND NOT EXISTS (SELECT 1 FROM events);
 
 -- name: lease
 SELECT fence, holder, renewed_at FROM sessions WHERE number = :number;

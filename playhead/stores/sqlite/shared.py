@@ -7,18 +7,19 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from playhead.errors import SessionExists, SessionNotFound, TrashNotFound
+from playhead.errors import PlayheadError, SessionExists, SessionNotFound, StoreLocked, TrashNotFound
 from playhead.model.event import Draft, Event
 from playhead.model.ids import SessionKey
 from playhead.stores.artifacts import FileArtifacts
-from playhead.stores.base import Durability, Record, Tip, TrashedRow
+from playhead.stores.base import ROWS_PAGE_MAX, Durability, Record, Tip, TrashedRow
 from playhead.stores.files import disk_bytes, rename
-from playhead.stores.names import check_trash_id, file_stem, is_trash_id, trash_key
+from playhead.stores.names import building_key, check_trash_id, file_stem, is_trash_id, removing_key, trash_key
 from playhead.stores.oslock import making
 from playhead.stores.sqlite.aside import Aside, asides, need_aside, note_files, set_aside, take_back, trashed_row
 from playhead.stores.sqlite.connect import Database, create_file
+from playhead.stores.sqlite.copying import build, go_on, remove, switch
 from playhead.stores.sqlite.index import SqliteText
-from playhead.stores.sqlite.log import SqliteLog
+from playhead.stores.sqlite.log import STRETCH, SqliteLog, bounds_of
 from playhead.stores.sqlite.notes import SqliteNotes
 from playhead.stores.streams import FileStreams
 
@@ -62,29 +63,55 @@ class SharedStore(SqliteLog):
     def put_records(
         self, key: SessionKey, records: Iterable[Record], *, expected_seq: int, artifacts: Iterable[bytes] = ()
     ) -> Tip:
-        """Insert the records in one transaction, which puts the artifacts beside before it commits."""
+        """Build a new session where nobody sees it, put its artifacts beside, and let it be seen last. A kill may leave
+        it unseen in the file; whoever builds or removes a session next takes that away."""
 
         def keep() -> None:
             for data in artifacts:
                 self.artifacts.place(key, data)
 
         if expected_seq != 0:
-            return self.write_records(key, records, expected_seq=expected_seq, before_commit=keep)
-        with making(self._mark(key)):
-            if self.number_of(key) is None:
-                self._make_way(key)
-            return self.write_records(key, records, expected_seq=0, before_commit=keep)
+            return go_on(
+                key,
+                records,
+                expected_seq=expected_seq,
+                keep_artifacts=keep,
+                folder=self._path.parent,
+                on=lambda verb: verb(self),
+            )
+        built = building_key(key)
+        with making(self._mark(built)):
+            self._need_free_key(key)
+            self._clear_hidden()
+            remove(self, built)
+            try:
+                tip = build(self, built, records, session=key)
+                with making(self._mark(key)):
+                    self._need_free_key(key)
+                    self._make_way(key)
+                    keep()
+                    switch(self, built, key)
+            finally:
+                with contextlib.suppress(PlayheadError):
+                    remove(self, built)
+        return tip
 
     def delete(self, key: SessionKey) -> None:
-        """Remove the session's rows in one transaction, then its files. Killed in between, it leaves files of no
-        session; deleting again, or creating, clears them away."""
+        """Take the session out of sight in one transaction, then remove its files and its rows. Killed in between, it
+        leaves files of no session, and rows that nobody sees; deleting again, or creating, clears them away."""
         with making(self._mark(key)):
             try:
-                self.delete_rows(key)
+                with self.database.write(through_power_loss=self.durability == "power"):
+                    number = self.need_number(key)
+                    self.need_free(key, number)
+                    self._hide(number)
             except SessionNotFound:
                 self._make_way(key)
+                self._clear_hidden()
                 raise
+            self.forget(key)
             self._remove_files(key)
+            self._clear_hidden()
 
     def trash(self, key: SessionKey, *, trash_id: str, at: float) -> None:
         """Set the session's row aside, with a note that its files lie under its own name yet; then give them the name
@@ -120,8 +147,7 @@ class SharedStore(SqliteLog):
         with self._alone_with(trash_id):
             aside = self._settled(trash_id)
             with making(self._mark(key)):
-                if self.number_of(key) is not None:
-                    raise SessionExists(key.id)
+                self._need_free_key(key)
                 self._make_way(key)
                 if self._has_files(trash_key(trash_id)):
                     note_files(self, aside, key)
@@ -129,13 +155,36 @@ class SharedStore(SqliteLog):
                 take_back(self, aside, key)
 
     def purge(self, trash_id: str) -> None:
-        """Remove the files, then the rows. Killed in between, it is in the trash without its files; purging it again
-        ends it."""
+        """Remove the files, then the rows. Killed in between, it is in the trash without its files, and purging it
+        again ends it; or its rows are where nobody sees them, and go with the next session that is built or removed."""
         with self._alone_with(trash_id):
-            aside = self._settled(trash_id)
+            self._settled(trash_id)
             self._remove_files(trash_key(trash_id))
-            with self.database.write():
-                self.remove_rows(aside.number)
+            with self.database.write(through_power_loss=self.durability == "power"):
+                self._hide(need_aside(self, trash_id).number)
+            self._clear_hidden()
+
+    def _hide(self, number: int) -> None:
+        """Take a session out of sight for good; one that is small is removed at once. The caller is in a
+        transaction."""
+        tip = self.database.row("tip", bounds_of(number))
+        if tip is None or tip[0] <= STRETCH:
+            self.remove_rows(number)
+            return
+        self.unindex(number)
+        self.database.query("drop_snapshots", bounds_of(number))
+        self.database.query("hide", {"number": number, "id": removing_key(number).id})
+
+    def _clear_hidden(self) -> None:
+        """Remove what was taken out of sight, or was not built to its end, unless somebody is at it."""
+        for (id,) in self.database.query("list_hidden", {"limit": ROWS_PAGE_MAX}):
+            hidden = SessionKey("", "", id)
+            with contextlib.suppress(StoreLocked), making(self._mark(hidden), patience_s=0.0):
+                remove(self, hidden)
+
+    def _need_free_key(self, key: SessionKey) -> None:
+        if self.number_of(key) is not None:
+            raise SessionExists(key.id)
 
     def size_bytes(self) -> int:
         self.database.need_open()
