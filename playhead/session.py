@@ -253,9 +253,9 @@ class Sessions:
         """Write a log byte for byte as another store had it (`store.records`), and return where it ends then.
 
         expected_seq: 0 begins the session, else the seq at which its log must end. Every record is proved, hash
-        included, a page at a time, so a long log need not be in memory; all of it is one transaction, and where
-        anything is raised nothing was written. Raises `InvalidEvent` with the seq that does not hold, `SessionExists`,
-        `StaleWriter`, `SessionBusy` and `EventConflict`.
+        included, a page at a time, so a long log need not be in memory. It is seen whole or not at all, and where
+        anything is raised no event was written. While `records` are read nobody waits. Raises `InvalidEvent` with the
+        seq that does not hold, `SessionExists`, `StaleWriter`, `SessionBusy` and `EventConflict`.
         """
         key = session_key(id, app=app, user=user)
         return self.store.put_records(key, records, expected_seq=expected_seq, artifacts=artifacts)

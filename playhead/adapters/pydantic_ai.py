@@ -172,20 +172,19 @@ class _Run:
             await self._turn.stream(text, part="text" if kind == "text" else "reasoning")
 
     async def _replied(self, response: ModelResponse) -> None:
-        """Record what is known only at the end of a reply: its usage, its calls, and what is Pydantic AI's alone."""
+        """Record a reply at its end: what was streamed, and what is known only then (its usage, its calls, what is
+        Pydantic AI's alone), all in one message, so that a process that is killed leaves no half of it."""
         document = _documents([response])[0]
         facts: dict[str, Any] = {"model": response.model_name, "finish_reason": response.finish_reason}
         facts["usage"] = usage_of({name: count for name, count in document.get("usage", {}).items() if count})
-        said = await self._turn.finish_stream(**facts)
-        parts = [] if said is not None else _texts(document)
         calls = [part for part in document["parts"] if part["part_kind"] in ("tool-call", "builtin-tool-call")]
         answers = [part for part in document["parts"] if part["part_kind"] == "builtin-tool-return"]
-        parts += [_call_part(part) for part in calls] + [_answer_part(part) for part in answers]
+        parts = [_call_part(part) for part in calls] + [_answer_part(part) for part in answers]
         if (details := reply_details(document)) is not None:
             parts.append({"type": "reasoning", "content": "", "extra": {KEY: details}})
-        if said is not None and not parts:
-            return
-        event = await self._turn.say(parts, **(facts if said is None else {}))
+        event = await self._turn.finish_stream(then=parts, **facts)
+        if event is None:
+            event = await self._turn.say([*_texts(document), *parts], **facts)
         for part in calls:
             if part["part_kind"] == "tool-call":
                 id = part["tool_call_id"]

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from playhead.agents.failing import ending_no_program
 from playhead.aio import AsyncSession, finished
 from playhead.errors import (
     InvalidEvent,
@@ -62,7 +63,8 @@ class BackgroundJob:
         self.status = "running"
         self.result: Any = None
         self.error: str | None = None
-        self._work = asyncio.ensure_future(work)
+        self._work = asyncio.ensure_future(_working(work))
+        self._work.add_done_callback(lambda done: work.close())  # Cancelled at once, it never began.
         self._ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting_count = 0
         self._is_left = asyncio.Event()
@@ -222,6 +224,11 @@ class Jobs:
     def _tell(self, job: BackgroundJob) -> None:
         if self._on_job is not None:
             self._on_job(job)
+
+
+async def _working(work: Coroutine[Any, Any, Any]) -> Any:
+    with ending_no_program():
+        return await work
 
 
 async def _either(work: asyncio.Future[Any], is_left: asyncio.Event) -> None:

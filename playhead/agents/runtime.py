@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from playhead.agents.jobs import STOP_S, BackgroundJob, Jobs
-from playhead.agents.protocol import Agent, Request
+from playhead.agents.protocol import Agent, Request, pieces_of
 from playhead.agents.triggers import Look
 from playhead.aio import AsyncSession, AsyncSessions, AsyncTurn, finished
 from playhead.errors import PlayheadError, SessionBusy, StaleWriter, StoreClosed
@@ -300,7 +300,7 @@ class Runtime:
             async with turn:
                 if work.firing is not None:
                     self._tell_fired(work, turn)
-                async with aclosing(self.agent.answer(request, turn)) as pieces:
+                async with aclosing(pieces_of(self.agent, request, turn)) as pieces:
                     async for text in pieces:
                         work.said.append(text)
                         if self._on_text is not None:

@@ -87,6 +87,7 @@ def chosen(here: Here, wanted: Wanted, *, stays_open: bool = False) -> Chosen:
     Where a setting names both an agent and a model, the agent counts. Raises `Failure` that says what is accepted, what
     is missing, or what went wrong in the person's own module. Nothing was written then.
     """
+    _check_filled(wanted)
     if wanted.agent is not None and wanted.model is not None:
         raise Failure("--agent and --model exclude each other; give one of them", code=2)
     agent, model = wanted.agent, wanted.model
@@ -99,7 +100,7 @@ def chosen(here: Here, wanted: Wanted, *, stays_open: bool = False) -> Chosen:
         # A settings file speaks in every folder, also in one that somebody else filled.
         is_named_here = wanted.agent is not None or bool(here.environment.get("PLAYHEAD_AGENT"))
         return Chosen(loaded(agent, here.folder if is_named_here else None), agent)
-    documents = _documents(wanted.documents or here.setting("documents"), here.folder)
+    documents = _documents(_either(wanted.documents, here.setting("documents")), here.folder)
     if model is not None:
         return Chosen(_model(here, wanted, model, documents, stays_open=stays_open), model)
     return Chosen(_built_in(documents, here.environment), BUILT_IN)
@@ -124,6 +125,24 @@ def goes_on_note(before: str | None, now: str) -> str | None:
     if before is None or before == now:
         return None
     return f"This session was last answered by {one_line(before)}; you are going on with {one_line(now)}."
+
+
+def _check_filled(wanted: Wanted) -> None:
+    """Refuse a flag with nothing in it, as a variable that is not set leaves it: what it was to choose is not chosen
+    by something else. Instructions may be empty: the model is then told none."""
+    flags = {
+        "--agent": (wanted.agent, "MODULE:NAME, or built-in"),
+        "--model": (wanted.model, "the model's name"),
+        "--base-url": (wanted.base_url, "the endpoint's URL"),
+        "--documents": (wanted.documents, "a folder"),
+    }
+    for flag, (value, what) in flags.items():
+        if value is not None and not value.strip():
+            raise Failure(f"{flag} is empty; give {what}, or leave it out", code=2)
+
+
+def _either(flag: str | None, setting: str | None) -> str | None:
+    return setting if flag is None else flag
 
 
 def _check_companions(wanted: Wanted, *, agent: str | None, model: str | None) -> None:
@@ -153,7 +172,7 @@ def _documents(folder: str | None, current: str) -> Documents | None:
 def _built_in(documents: Documents | None, environment: Mapping[str, str]) -> Agent:
     # Loaded on use: an agent brings modules that no other command needs.
     try:
-        from playhead.agents.default import DefaultAgent
+        from playhead.agents.built_in.default import DefaultAgent
     except ModuleNotFoundError as error:
         raise Failure(f"the built-in agent cannot be loaded: there is no {error.name}", code=1) from error
     return DefaultAgent(documents=documents, zone=local_zone(environment))
@@ -161,11 +180,11 @@ def _built_in(documents: Documents | None, environment: Mapping[str, str]) -> Ag
 
 def _model(here: Here, wanted: Wanted, model: str, documents: Documents | None, *, stays_open: bool) -> Agent:
     from playhead.agents.default_tools import default_tools
-    from playhead.agents.model import INSTRUCTIONS, ModelAgent
+    from playhead.agents.model.agent import INSTRUCTIONS, ModelAgent
 
     if find_spec("openai") is None:
         raise Failure("a model needs the openai package: pip install 'playhead[openai]'", code=1)
-    base_url = wanted.base_url or here.setting("base_url")
+    base_url = _either(wanted.base_url, here.setting("base_url"))
     key = next((here.environment[name] for name in KEY_VARIABLES if here.environment.get(name)), None)
     if key is None and base_url is None:
         raise Failure(
@@ -176,7 +195,15 @@ def _model(here: Here, wanted: Wanted, model: str, documents: Documents | None, 
     said = wanted.instructions
     instructions = INSTRUCTIONS if said is None else _instructions(said, here.folder)
     tools = default_tools(documents=documents, stays_open=stays_open, zone=local_zone(here.environment))
-    return ModelAgent(model, base_url=base_url, api_key=key, instructions=instructions, tools=tools, delegates=True)
+    return ModelAgent(
+        model,
+        base_url=base_url,
+        api_key=key,
+        instructions=instructions,
+        tools=tools,
+        delegates=True,
+        on_wait=here.terminal.note,
+    )
 
 
 def local_zone(environment: Mapping[str, str], *, link: Path = Path("/etc/localtime")) -> str:

@@ -18,7 +18,7 @@ OPEN = "open"
 def run(
     here: Here,
     sessions: SessionsArgument,
-    undo: Annotated[bool, typer.Option("--undo", help="Make archived sessions open again")] = False,
+    undo: Annotated[bool, typer.Option("--undo", "--off", help="Make archived sessions open again")] = False,
     json: JsonOption = False,
 ) -> None:
     """Archive the sessions, or with --undo open them again."""

@@ -11,19 +11,17 @@ import codecs
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-import platformdirs
-
 from playhead.cli.failures import Failure
+from playhead.cli.history import private_history
+from playhead.cli.modes import Modes
 from playhead.cli.terminal import Terminal, here_and_now
 
+INTERRUPTED = 130
 PROMPT = "> "
-HISTORY_FILE = "history"
-HISTORY_BYTES_MAX = 1_000_000
-"""A longer history is cut to its newer half when it is opened."""
 LINE_BYTES_MAX = 16_000_000
 """Longest line that is read from a pipe."""
 
@@ -49,6 +47,12 @@ class Asking(Protocol):
     def interrupt(self) -> None:
         """Have `asked` raise `Interrupted`, where it waits."""
 
+    def give_back(self, prompt: str) -> None:
+        """Take back a prompt that was not sent, for the person to go on from, where they can."""
+
+    def not_asking(self) -> AbstractContextManager[None]:
+        """Have what a person types within the block kept for the next prompt, where it can be."""
+
 
 def asking(
     terminal: Terminal, environment: Mapping[str, str], *, history: Path, commands: Sequence[str] = ()
@@ -61,11 +65,15 @@ def asking(
 
 
 def agreed(terminal: Terminal, question: str) -> bool:
-    """Ask a person, and return True for yes. Raises `Failure` (usage) where nobody can be asked."""
+    """Ask a person, and return True for yes. Raises `Failure` (usage) where nobody can be asked, and for Ctrl-C."""
     if not terminal.can_ask:
         raise Failure("there is nobody to ask here; give --yes to agree beforehand", code=2)
     terminal.start(f"{question} [y/N] ")
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    try:
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+    except KeyboardInterrupt:
+        terminal.line()
+        raise Failure("interrupted; nothing was changed", code=INTERRUPTED) from None
 
 
 class Lines:
@@ -102,6 +110,12 @@ class Lines:
     def interrupt(self) -> None:
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(Interrupted())
+
+    def give_back(self, prompt: str) -> None:
+        pass  # A line that was read cannot be put before the cursor again.
+
+    def not_asking(self) -> AbstractContextManager[None]:
+        return nullcontext()  # The terminal keeps whole lines by itself.
 
     async def _more(self) -> None:
         """Read what there is, waiting on the event loop where stdin can be waited for."""
@@ -153,7 +167,9 @@ class Editor:
         self._straight = terminal
         self._above: Terminal | None = None
         self._environment = environment
-        words = WordCompleter(list(commands), sentence=True)
+        self._modes = Modes(sys.stdin)
+        self._given_back = ""
+        words = WordCompleter(list(commands), sentence=True, ignore_case=True)
         file = FileHistory(str(history)) if private_history(history) else None
         self._session: PromptSession[str] = PromptSession(
             PROMPT,
@@ -175,9 +191,10 @@ class Editor:
         return self._above is not None
 
     async def asked(self) -> str | None:
+        text, self._given_back = self._given_back, ""
         with self._writing_above():
             try:
-                return await self._session.prompt_async()
+                return await self._session.prompt_async(default=text)
             except EOFError:
                 return None
             except KeyboardInterrupt:
@@ -187,6 +204,12 @@ class Editor:
         app = self._session.app
         if app.is_running:
             app.exit(exception=KeyboardInterrupt)
+
+    def give_back(self, prompt: str) -> None:
+        self._given_back = prompt
+
+    def not_asking(self) -> AbstractContextManager[None]:
+        return self._modes.keeping_typed()
 
     @contextmanager
     def _writing_above(self) -> Iterator[None]:
@@ -226,37 +249,3 @@ def _keys() -> Any:
             event.app.exit(exception=KeyboardInterrupt, style="class:aborting")
 
     return keys
-
-
-def history_file(environment: Mapping[str, str]) -> Path:
-    """Return where past prompts are kept: with the sessions where PLAYHEAD_HOME says so, else in the state folder."""
-    if environment.get("PLAYHEAD_HOME"):
-        return Path(environment["PLAYHEAD_HOME"]) / "state" / HISTORY_FILE
-    return platformdirs.user_state_path("playhead", appauthor=False, ensure_exists=False) / HISTORY_FILE
-
-
-def private_history(file: Path) -> bool:
-    """Make the file of past prompts one that only its owner reads, cut to its newer half where it grew too long.
-
-    Returns False where it cannot be had; a conversation does without.
-    """
-    try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
-        file.chmod(0o600)
-        if file.stat().st_size > HISTORY_BYTES_MAX:
-            _shorten(file)
-    except OSError:
-        return False
-    return True
-
-
-def _shorten(file: Path) -> None:
-    """Keep the newer half, from the beginning of an entry on: a blank line and a comment with its time."""
-    kept = file.read_bytes()[-HISTORY_BYTES_MAX // 2 :]
-    _, mark, entries = kept.partition(b"\n\n#")
-    part = file.with_name(f"{file.name}.{os.getpid()}")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "wb") as out:
-        out.write(b"\n#" + entries if mark else b"")
-    part.replace(file)

@@ -162,7 +162,7 @@ class _HelpWithoutTypes(TyperCommand):
         for heading, rows in (("Arguments", arguments), ("Options", options)):
             if rows:
                 with formatter.section(heading):
-                    formatter.write_dl(rows)
+                    formatter.write_dl(rows, col_max=max(formatter.width // 2 - 4, 10))
 
 
 def _with_shared_options(command: Command) -> Callable[..., int]:

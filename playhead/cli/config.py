@@ -232,18 +232,21 @@ def _toml(value: Said) -> str:
 
 def _write(path: Path, text: str) -> None:
     """Write the file whole or not at all, for its owner alone. A link to it (from a folder of settings that is kept
-    elsewhere) stays a link."""
+    elsewhere) stays a link. Raises `Failure` where the system refuses."""
     place = Path(os.path.realpath(path))
     make_private_directory(place.parent, durable=False)
     temporary = place.with_name(f".{place.name}.{secrets.token_hex(8)}.new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             write_all(descriptor, text.encode())
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.replace(temporary, place)
-        sync_directory(place.parent)
+    except OSError as error:
+        # The system names the temporary file, or none: nobody knows that one.
+        raise Failure(f"{path} cannot be written: {error.strerror}; it is as it was", code=1) from error
     finally:
         temporary.unlink(missing_ok=True)
+    sync_directory(place.parent)

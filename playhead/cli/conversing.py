@@ -20,17 +20,22 @@ from playhead.agents.runtime import Happening, Runtime
 from playhead.aio import AsyncSession, AsyncSessions, open_async
 from playhead.cli import slash
 from playhead.cli.agents import ANSWERED_BY, STATE_SCOPE, Chosen, goes_on_note, last_answered_by
-from playhead.cli.answering import TURN_LABEL
-from playhead.cli.asking import Asking, Interrupted, Lines, asking, history_file
+from playhead.cli.answering import TURN_LABEL, jobs_sentence
+from playhead.cli.asking import INTERRUPTED, Asking, Interrupted, Lines, asking
 from playhead.cli.command import Here
 from playhead.cli.failures import exit_code, report
 from playhead.cli.happenings import Happenings, JsonHappenings, Shown, Telling
+from playhead.cli.history import history_file
+from playhead.cli.modes import Modes
 from playhead.cli.table import Style
 from playhead.cli.terminal import Terminal
+from playhead.errors import PlayheadError, StoreUnavailable
+from playhead.model.ids import SessionKey
 
-INTERRUPTED = 130
 LEAVES_WITHIN_S = 2.0
 """So long an agent has to stop once the person has left."""
+SIGN_AFTER_S = 1.0
+"""An agent that has not stopped so long after Ctrl-C is told of: a person sees that the key was heard."""
 
 _TOLD: Mapping[str, Style] = {"busy": "yellow", "fired": "yellow", "problem": "red", "resumed": "dim"}
 """What the runtime tells that the log does not, and how it looks."""
@@ -51,20 +56,62 @@ def conversed(here: Here, chosen: Chosen, opening: Opening, *, at_once: bool, as
         prompts: Asking = Lines(here.terminal, sys.stdin, asks=False)
     else:
         prompts = asking(here.terminal, here.environment, history=history, commands=[*slash.COMMANDS])
-    return asyncio.run(_conversed(here, prompts, chosen, opening, at_once=at_once, as_json=as_json))
+    leaving = _Leaving(here.terminal)
+    try:
+        return asyncio.run(_conversed(here, prompts, chosen, opening, leaving, at_once=at_once, as_json=as_json))
+    except KeyboardInterrupt:
+        if leaving.kept is None:
+            raise
+        leaving.tell()
+        return INTERRUPTED
 
 
 async def _conversed(
-    here: Here, prompts: Asking, chosen: Chosen, opening: Opening, *, at_once: bool, as_json: bool
+    here: Here,
+    prompts: Asking,
+    chosen: Chosen,
+    opening: Opening,
+    leaving: _Leaving,
+    *,
+    at_once: bool,
+    as_json: bool,
 ) -> int:
     async with await open_async(here.store_url) as sessions:
-        conversation = _Conversation(here, prompts, sessions, chosen, opening, as_json=as_json)
+        conversation = _Conversation(here, prompts, sessions, chosen, opening, leaving, as_json=as_json)
         async with aclosing(conversation):
             if at_once:
                 await conversation.enter()
             code = await conversation.go()
-            conversation.tell_where_it_is()
+            await conversation.tell_where_it_is()
             return code
+
+
+class _Leaving:
+    """The way out, also where an agent keeps the program from taking it. kept: the session that there is to go on with,
+    None where there is none."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._modes = Modes(sys.stdin)
+        self.kept: SessionKey | None = None
+
+    def tell(self) -> None:
+        """Say what to type to go on, where there is something to go on with."""
+        if self.kept is not None:
+            self._terminal.note(f"Kept in {self.kept}. To go on: playhead resume {self.kept}")
+
+    def soon(self) -> None:
+        """End the process before long, whatever still goes on in it: as by a crash, and the next resume closes it."""
+        timer = threading.Timer(LEAVES_WITHIN_S, self._now)
+        timer.daemon = True
+        timer.start()
+
+    def _now(self) -> None:
+        try:
+            self._modes.restore()
+            self.tell()
+        finally:
+            os._exit(INTERRUPTED)
 
 
 class _Conversation:
@@ -77,10 +124,12 @@ class _Conversation:
         sessions: AsyncSessions,
         chosen: Chosen,
         opening: Opening,
+        leaving: _Leaving,
         *,
         as_json: bool,
     ) -> None:
         self.here = here
+        self._leaving = leaving
         self._asking = prompts
         self._sessions = sessions
         self._chosen = chosen
@@ -92,6 +141,8 @@ class _Conversation:
         self._open = AsyncExitStack()
         self._answering: asyncio.Task[Any] | None = None
         self._is_stopping = False
+        self._is_leaving = False
+        self._has_begun = False
         self._runtime: Runtime | None = None
         self._next: AsyncSession | None = None
         self._has_left = False
@@ -100,6 +151,10 @@ class _Conversation:
     @property
     def terminal(self) -> Terminal:
         return self._asking.terminal
+
+    @property
+    def is_in_session(self) -> bool:
+        return self._session is not None
 
     @property
     def session(self) -> AsyncSession:
@@ -117,10 +172,29 @@ class _Conversation:
     def leave(self) -> None:
         self._has_left = True
 
-    def tell_where_it_is(self) -> None:
+    async def tell_where_it_is(self) -> None:
         """Say what to type to go on, where there is something to go on with."""
-        if self._session is not None:
-            self.terminal.note(f"Kept in {self._session.key}. To go on: playhead resume {self._session.key}")
+        if self._session is None:
+            return
+        if gone := await self._gone():
+            self.terminal.note(gone)
+        else:
+            self._leaving.tell()
+
+    async def _gone(self) -> str | None:
+        """Return what became of the session that is open, where it was removed meanwhile; None where it is there."""
+        key = self.session.key
+        try:
+            if not await self._sessions.was_removed(key.id, app=key.app, user=key.user):
+                return None
+            trashed = [one for one in await self._sessions.trashed() if one.key == key]
+        except StoreUnavailable:
+            return f"{key} is not there any more, nor is its store."
+        except PlayheadError:
+            return None  # Nobody can tell; what went wrong is told by whatever needs the store next.
+        if trashed:
+            return f"{key} is in the trash. To bring it back: playhead restore {trashed[0].trash_id}"
+        return f"{key} was removed meanwhile."
 
     async def aclose(self) -> None:
         """Leave the session that is open, if one is."""
@@ -148,7 +222,8 @@ class _Conversation:
                     if prompt is None:
                         break
                     is_second = False
-                    was_interrupted = bool(prompt.strip()) and await self._done(prompt)
+                    with self._asking.not_asking():
+                        was_interrupted = bool(prompt.strip()) and await self._done(prompt)
                 if is_second or (was_interrupted and not self.terminal.can_ask):
                     return INTERRUPTED
         return self._failed_code
@@ -160,39 +235,56 @@ class _Conversation:
         prompt = await self._asking.asked()
         if prompt is None and self._runtime is not None and not self.terminal.can_ask:
             # Nobody waits at the other end of a pipe: what was begun is done to its end.
+            if running := self._runtime.jobs.running:
+                self.terminal.note(jobs_sentence(running))
             await self._runtime.jobs.close(patience_s=JOBS_PATIENCE_S)
         return prompt
 
     async def _done(self, prompt: str) -> bool:
         """Do what was typed. Returns True where Ctrl-C stopped it; what goes wrong is told, and the person goes on."""
-        self._is_stopping = False
+        self._is_stopping = self._has_begun = False
         is_command = slash.is_command(prompt) and not self._as_json
         try:
-            if not is_command or slash.needs_session(prompt):
+            if is_command:
+                self._answering = asyncio.ensure_future(slash.run(self, prompt))
+            else:
                 await self.enter()
-            self._answering = asyncio.ensure_future(slash.run(self, prompt) if is_command else self._answered(prompt))
+                self._answering = asyncio.ensure_future(self._answered(prompt))
             await self._answering
             if self._next is not None:
                 await self.aclose()
                 await self.enter()
         except asyncio.CancelledError:
-            if not self._is_stopping:
+            if self._is_leaving or not self._is_stopping:
                 raise
-            again = " Ctrl-C again leaves." if self.terminal.can_ask else ""
-            self.terminal.note(f"Stopped; what was said is kept.{again}")
+            self._tell_stopped(prompt, is_command=is_command)
             return True
         except Exception as error:
             # Whatever an agent raised: its turn is recorded as failed, and the person can go on.
             report(error, self.terminal)
+            if self._session is not None and (gone := await self._gone()):
+                self.terminal.error_detail(gone)
+            if not is_command and not self._has_begun:
+                self._asking.give_back(prompt)
             self._failed_code = 0 if self.terminal.can_ask else exit_code(error)
         finally:
             self._answering = None
         return False
 
+    def _tell_stopped(self, prompt: str, *, is_command: bool) -> None:
+        if is_command:
+            said = "Stopped."
+        elif self._has_begun:
+            said = "Stopped; what was said is kept."
+        else:
+            said = "Stopped before it began: the prompt was not sent."
+            self._asking.give_back(prompt)
+        self.terminal.note(f"{said} Ctrl-C again leaves." if self.terminal.can_ask else said)
+
     async def _answered(self, prompt: str) -> None:
         assert self._telling is not None, "it is there with the session"
         try:
-            await self.runtime.answer(prompt)
+            await self.runtime.answer(prompt if self._as_json else slash.as_prompt(prompt))
         finally:
             await self._telling.catch_up()
 
@@ -202,6 +294,7 @@ class _Conversation:
             return
         session, self._next = self._next or await self._opening(self._sessions), None
         self._session = await self._open.enter_async_context(session)
+        self._leaving.kept = session.key
         before = last_answered_by(await session.state(), (await session.event(1)).body)
         if before != self._chosen.name:
             await session.set_state({ANSWERED_BY: self._chosen.name}, scope=STATE_SCOPE)
@@ -225,6 +318,10 @@ class _Conversation:
         text = happening.text
         if happening.kind == "fired":
             text = f"{happening.details.get('type')} fired: {happening.details.get('words')}"
+        if happening.kind == "busy" and happening.trigger is None:
+            text = f"The prompt waits: {text}"
+        if happening.kind == "ended" and happening.trigger is None:
+            self._has_begun = True
         if happening.kind in _TOLD:
             self._telling.line(text, _TOLD[happening.kind])
 
@@ -234,14 +331,22 @@ class _Conversation:
             self._loop.call_soon_threadsafe(self._asking.interrupt)
         elif self._is_stopping:
             # It does not stop, or not soon enough. The loop's end closes the turn; what holds that up as well is left
-            # behind, as by a crash, and the next resume closes it.
-            leaving = threading.Timer(LEAVES_WITHIN_S, os._exit, [INTERRUPTED])
-            leaving.daemon = True
-            leaving.start()
+            # behind.
+            self._is_leaving = True
+            self._leaving.soon()
             raise KeyboardInterrupt
         else:
             self._is_stopping = True
             self._loop.call_soon_threadsafe(self._answering.cancel)
+            sign = threading.Timer(SIGN_AFTER_S, self._tell_still_there, [self._answering])
+            sign.daemon = True
+            sign.start()
+
+    def _tell_still_there(self, answering: asyncio.Task[Any]) -> None:
+        """Say that a Ctrl-C was heard which stops nothing yet. From a thread: the event loop may be what is held up."""
+        if not answering.done() and not self._is_leaving:
+            again = " Ctrl-C again leaves." if self.terminal.can_ask else ""
+            self.terminal.note(f"\nIt has not stopped yet.{again}")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import playhead
-from playhead.agents.default import DefaultAgent
+from playhead.agents.built_in.default import DefaultAgent
 from playhead.agents.protocol import answered
 from playhead.cli.terminal import Terminal, here_and_now
 from playhead.formats.registry import FORMATS, Found, look, places

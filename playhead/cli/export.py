@@ -13,6 +13,7 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
+from playhead.agents.quoting import counted
 from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.failures import Failure, exit_code
 from playhead.cli.naming import all_rows, named
@@ -45,7 +46,10 @@ def run(
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", "-o", metavar="FILE|DIR", help="Where to; stdout where not given. A DIR gets a file for each"
+            "--output",
+            "-o",
+            metavar="FILE|DIR",
+            help="Where to; stdout where not given. A DIR gets a file for each; several sessions make it",
         ),
     ] = None,
     branch: Annotated[
@@ -70,7 +74,7 @@ def run(
     """Write the sessions; end with what went wrong first where one could not be written."""
     if all == bool(session):
         raise Failure("name the sessions to export, or give --all", code=2)
-    place = _Place.of(output)
+    place = _Place.of(output, is_several=all or len(session or []) > 1)
     chosen = format or _format_of(place)
     _check_options(here, place, chosen, branch=branch, json=json)
     redactor = _redactor(here, redact_pattern or []) if redact or redact_pattern else None
@@ -81,7 +85,13 @@ def run(
         if len(keys) > 1 and chosen == "html" and not place.is_folder:
             raise Failure("an HTML page holds one session; give -o DIR/ to get a file for each", code=2)
         options = _Options(chosen, branch, not no_artifacts, redactor, force)
-        reports = list(_exported(here, sessions, keys, place, options))
+        reports: list[_Report] = []
+        try:
+            reports.extend(_exported(here, sessions, keys, place, options))
+        except (Failure, KeyboardInterrupt):
+            if place.is_folder and (count := sum(1 for one in reports if one.file is not None)):
+                here.terminal.note(f"{count} of {counted(len(keys), 'session')} went to {place.path} before that.")
+            raise
     here.terminal.end_progress()
     if json:
         here.terminal.json(_document([*reports, *skipped], chosen, output, redactor))
@@ -95,13 +105,15 @@ COMMAND = Command(
         "JSON Lines (the default) lose nothing: `playhead import FILE` makes the same sessions of them, event for "
         "event with the same hashes, all branches and artifacts included. Markdown and HTML are for people and show "
         "one path; an HTML page is one file that runs no script and asks nothing of anyone.\n\n"
-        "A file is written whole or not at all, readable by you alone, and is never overwritten without --force. "
+        "A file is written whole or not at all, readable by you alone, and is never overwritten without --force. Where "
+        "-o names nothing that is there and has no ending, several sessions make it a folder. "
         "--redact goes by the shape of secrets and leaves artifacts out: look a text over before you give it away."
     ),
     examples=(
         "playhead export @last -o upload.html",
         "playhead export @last --format md | head -20",
         "playhead export --all > sessions.jsonl",
+        "playhead export --all --format html -o pages",
         "playhead export @last --redact -o upload.md",
     ),
     exits=(3, 5, 6),
@@ -116,11 +128,13 @@ class _Place:
     is_folder: bool = False
 
     @classmethod
-    def of(cls, output: str | None) -> _Place:
+    def of(cls, output: str | None, *, is_several: bool) -> _Place:
+        """Return the place that `-o` names. Several sessions go into a folder where the name has no ending."""
         if output is None or output == "-":
             return cls(None)
         path = Path(output)
-        return cls(path, is_folder=output.endswith(("/", os.sep)) or path.is_dir())
+        is_new_folder = is_several and not path.suffix and not os.path.lexists(path)
+        return cls(path, is_folder=output.endswith(("/", os.sep)) or path.is_dir() or is_new_folder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +262,11 @@ def _opened(path: Path, *, force: bool) -> Iterator[BinaryIO]:
     except FileExistsError as error:
         advice = "" if force else "; --force overwrites it"
         raise Failure(f"{path}: {error.strerror}{advice}", code=1) from error
+    except OSError as error:
+        if isinstance(error, PlayheadError):
+            raise
+        # The system names the temporary file, or none: nobody knows that one.
+        raise Failure(f"{path} cannot be written: {error.strerror}", code=1) from error
 
 
 def _stdout(here: Here) -> AbstractContextManager[BinaryIO]:
@@ -276,7 +295,10 @@ def _file_names(keys: Sequence[SessionKey], folder: Path, options: _Options) -> 
         found[key] = folder / f"{name}.{options.format}"
     there = [str(path) for path in found.values() if os.path.lexists(path)]
     if there and not options.force:
-        raise Failure(f"{len(there)} of the files are there already; --force overwrites them", code=1, lines=there[:10])
+        which = "1 of the files is there already; --force overwrites it"
+        if len(there) > 1:
+            which = f"{len(there)} of the files are there already; --force overwrites them"
+        raise Failure(which, code=1, lines=there[:10])
     return found
 
 
@@ -291,9 +313,8 @@ def _tell(
     """Say on stderr what was written where, what was masked, and what is missing."""
     done = [one.written for one in reports if one.written is not None]
     if place.path is not None:
-        count = "1 session" if len(done) == 1 else f"{len(done)} sessions"
-        events = sum(one.event_count for one in done)
-        here.terminal.note(f"Wrote {count} ({events} events) to {one_line(str(place.path))}.")
+        events = counted(sum(one.event_count for one in done), "event")
+        here.terminal.note(f"Wrote {counted(len(done), 'session')} ({events}) to {one_line(str(place.path))}.")
     lost = sum(len(one.lost_artifacts) for one in done)
     if lost:
         what = "1 artifact is" if lost == 1 else f"{lost} artifacts are"

@@ -11,6 +11,7 @@ from playhead.cli.documents import session_document
 from playhead.cli.failures import Failure
 from playhead.cli.naming import named_event
 from playhead.cli.text import one_line
+from playhead.cli.title import checked_title
 from playhead.errors import TurnNotFound
 from playhead.session import Session
 from playhead.views.turns import turns
@@ -29,6 +30,8 @@ def run(
     json: JsonOption = False,
 ) -> None:
     """Fork the session and print the new one's id."""
+    if title is not None:
+        title = checked_title(title)
     if at is not None and turn is not None:
         raise Failure("--at and --turn exclude each other; give one of them", code=2)
     with here.open_existing() as sessions:

@@ -19,6 +19,7 @@ from playhead.cli.documents import document
 from playhead.cli.table import Style, Styled
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import fitted, one_line
+from playhead.cli.wrapping import Wrapping, wrapped
 from playhead.errors import PlayheadError
 from playhead.model.body import parts_in, text_in
 from playhead.model.event import Event
@@ -31,6 +32,8 @@ Line = tuple[str, Style]
 
 LOOK_EVERY_S = 0.2
 """How often the log is looked at for what happens, where no piece of an answer comes."""
+
+REASON_COLUMNS_MAX = 300
 
 _INDENT = "  "
 
@@ -127,17 +130,66 @@ class Telling:
 class Happenings:
     """Writes what happens, in the order in which it is told. `text` is the agent's answer, `event` what was recorded.
 
-    An answer that comes while a person is at the prompt is written line by line, since it stands above what is typed.
+    On a terminal answers are broken between words. One that comes while a person is at the prompt is written line by
+    line, since it stands above what is typed, and an empty line parts it from that.
     """
 
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
+        self._wrapping = Wrapping(lambda: asking.terminal.width)
         self._is_in_line = False
         self._held = ""
+        self._is_firing = False
+        self._owes_empty_line = False
 
     def text(self, piece: str) -> None:
         """Write a piece of an answer."""
-        self._held += piece
+        self._part_from_firing()
+        self._held += self._wrapping.add(piece) if self._asking.terminal.is_interactive else piece
+        self._write_held()
+
+    def event(self, event: Event) -> None:
+        """Write the line that an event deserves, if any."""
+        if event.kind == "turn_started":
+            self._is_firing = event.body.get("cause") == "trigger"
+        for text, style in happening(event):
+            self.line(text, style)
+
+    def ended(self, event: Event, waiting: Sequence[Interrupt]) -> None:
+        """End the answer of a turn."""
+        self.end()
+        if self._is_firing and self._asking.terminal.is_interactive:
+            if self._asking.is_asking:
+                self._asking.terminal.line()
+            else:
+                self._owes_empty_line = True
+        self._is_firing = False
+
+    def line(self, text: str, style: Style = "dim") -> None:
+        """Write a line of its own about what happens. What a person has to know is written whole, else what fits."""
+        terminal = self._asking.terminal
+        if not terminal.is_interactive:
+            terminal.note(one_line(text))
+            return
+        self._part_from_firing()
+        self.end()
+        columns = max(terminal.width - len(_INDENT), 20)
+        shown = fitted(one_line(text), columns) if style == "dim" else wrapped(one_line(text), columns)
+        for one in shown.split("\n"):
+            terminal.line(_INDENT, Styled(one, style))
+
+    def end(self) -> None:
+        """End the line that the answer stands in, if it is in one."""
+        terminal = self._asking.terminal
+        self._held += self._wrapping.end()
+        if self._held:
+            terminal.line(self._held)
+        elif self._is_in_line:
+            terminal.line()
+        self._held = ""
+        self._is_in_line = False
+
+    def _write_held(self) -> None:
         if not self._held:
             return
         if self._asking.is_asking:
@@ -150,33 +202,11 @@ class Happenings:
             self._is_in_line = not self._held.endswith("\n")
             self._held = ""
 
-    def event(self, event: Event) -> None:
-        """Write the line that an event deserves, if any."""
-        for text, style in happening(event):
-            self.line(text, style)
-
-    def ended(self, event: Event, waiting: Sequence[Interrupt]) -> None:
-        """End the answer of a turn."""
-        self.end()
-
-    def line(self, text: str, style: Style = "dim") -> None:
-        """Write a line of its own about what happens."""
-        terminal = self._asking.terminal
-        if not terminal.is_interactive:
-            terminal.note(one_line(text))
-            return
-        self.end()
-        terminal.line(_INDENT, Styled(fitted(one_line(text), max(terminal.width - len(_INDENT), 20)), style))
-
-    def end(self) -> None:
-        """End the line that the answer stands in, if it is in one."""
-        terminal = self._asking.terminal
-        if self._held:
-            terminal.line(self._held)
-        elif self._is_in_line:
-            terminal.line()
-        self._held = ""
-        self._is_in_line = False
+    def _part_from_firing(self) -> None:
+        """Write the empty line that the answer to a firing is owed, where no prompt brings one."""
+        if self._owes_empty_line and not self._asking.is_asking:
+            self._asking.terminal.line()
+        self._owes_empty_line = False
 
 
 class JsonHappenings:
@@ -234,7 +264,14 @@ def happening(event: Event) -> list[Line]:
     if event.kind == "trigger_changed" and event.body.get("status") != "added":
         return []  # It goes on, or is over, since it fired: that is told already.
     went_wrong = is_error(event)
-    return [(label(event), "red" if went_wrong else _TOLD[event.kind])]
+    text = label(event) + (reason(event.body) if event.kind == "job_changed" else "")
+    return [(text, "red" if went_wrong else _TOLD[event.kind])]
+
+
+def reason(body: Mapping[str, Any]) -> str:
+    """Return why a job failed, to stand behind how it ended; "" where its last change does not say."""
+    error = text_in(body, "error")
+    return f" ({fitted(one_line(error), REASON_COLUMNS_MAX)})" if error else ""
 
 
 def _part(event: Event, part: dict[str, Any]) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from playhead.agents.quoting import counted
 from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.failures import Failure
 from playhead.cli.import_report import (
@@ -22,14 +24,14 @@ from playhead.cli.import_report import (
     print_failures,
     print_report,
     print_surprises,
-    sized,
 )
 from playhead.cli.table import Column
 from playhead.cli.terminal import Terminal
 from playhead.errors import ImportFailed, InvalidEvent, SessionBusy
-from playhead.formats.importing import Purged, import_source
+from playhead.formats.importing import Purged, Silent, import_source
 from playhead.formats.jsonl import OnConflict, import_jsonl
 from playhead.formats.registry import FORMATS, Found, look, places
+from playhead.formats.shown import size_text
 from playhead.formats.watching import Watch
 from playhead.session import Sessions
 
@@ -39,6 +41,9 @@ INTERRUPTED = 130
 STDIN = Path("-")
 
 INTERVAL_S_MIN = 0.1
+LOOKS_UNTIL_AGAIN = 10
+"""A place that could not be looked at is looked at again so many looks later: finding out what it holds is dear."""
+
 ANSWERS_MAX = 3
 """So often a person is asked which programs are meant, before it counts as none."""
 
@@ -48,9 +53,11 @@ FormatName = Literal["auto", "claude-code", "codex", "aider", "chatgpt", "jsonl"
 def run(
     here: Here,
     paths: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(
-            metavar="PATH", help="Files or folders; - for an export on stdin; without one, what is on this machine"
+            metavar="PATH",
+            path_type=str,  # A `Path` of no text is the current folder, and nobody would see that it was empty.
+            help="Files or folders; - for an export on stdin; without one, what is on this machine",
         ),
     ] = None,
     format: Annotated[FormatName, typer.Option("--format", help="What wrote them")] = "auto",
@@ -71,14 +78,17 @@ def run(
     """Import what is new since the last time, and report what could not be read."""
     if watch and dry_run:
         raise Failure("--watch imports; it cannot be a --dry-run", code=2)
-    if paths and STDIN in paths:
-        return _piped(here, paths, on_conflict, salvage=salvage, dry_run=dry_run, strict=strict, json=json)
-    roots = _roots(here, paths or (), None if format == "auto" else format)
+    named = _named(paths or ())
+    if STDIN in named:
+        return _piped(here, named, on_conflict, salvage=salvage, dry_run=dry_run, strict=strict, json=json)
+    roots = _roots(here, named, None if format == "auto" else format)
+    if watch and (pipe := next((root.path for root in roots if root.path.is_fifo()), None)):
+        raise Failure(f"{pipe} is a pipe; it is read once and cannot be watched", code=2)
     # Looked at before anything is read, so that what is written meanwhile is a change.
     changes = Watch([root.path for root in roots]) if watch else None
     report = Report(is_dry_run=dry_run)
-    found = _found(roots, report)
-    if not paths:
+    found, unread = _found(roots, report, needs_sessions=bool(named) and not watch)
+    if not named:
         if not (watch or any(root.path.exists() for root in roots)):
             looked = ", ".join(str(root.path) for root in roots)
             raise Failure(f"there are no sessions in {looked}; name the files or folders to import", code=1)
@@ -87,6 +97,7 @@ def run(
             here.terminal.note("Nothing was imported.")
             return 0
         found = [source for source in found if source.format in wanted]
+        unread = [root for root in unread if root.format in wanted]
         roots = [root for root in roots if root.format in wanted or not root.path.exists()]
     job = _Job(here, report, on_conflict, salvage=salvage, again=again)
     job.run(found)
@@ -96,11 +107,12 @@ def run(
         here.terminal.json_line(report.document())
     else:
         here.terminal.json(report.document())
+    if report.stopped is not None:
+        raise report.stopped
     if changes is not None and not report.is_interrupted:
-        _keep_in_step(job, _Followed(roots, changes, found), interval_s=interval, json=json)
+        _keep_in_step(job, _Followed(roots, changes, found, unread), interval_s=interval, json=json)
         return INTERRUPTED
     if report.is_interrupted:
-        here.terminal.note("Interrupted. What was imported stays; run it again to go on from there.")
         return INTERRUPTED
     if report.failures:
         return 1
@@ -128,7 +140,17 @@ def _piped(
         here.terminal.json(report.document())
     else:
         print_report(here.terminal, report)
+    if report.stopped is not None:
+        raise report.stopped
+    if report.is_interrupted:
+        return INTERRUPTED
     return 1 if report.failures else INTEGRITY_PROBLEM if strict and report.skipped_count else 0
+
+
+def _named(paths: Sequence[str]) -> list[Path]:
+    if "" in paths:
+        raise Failure("a PATH is empty text; . stands for the current folder", code=2)
+    return [Path(os.path.expanduser(path)) for path in paths]
 
 
 COMMAND = Command(
@@ -139,9 +161,9 @@ COMMAND = Command(
         "these programs keep their sessions (for aider in the current folder and its git root), and asks a person at a "
         "terminal which to import.\n\n"
         "Sources are only read. A second import adds what was written since, and nothing twice; --watch goes on doing "
-        "that until Ctrl-C. Lines that make no sense are reported with their place, and everything around them is "
-        "kept. Sessions in which nobody said anything are passed over. A session that was deleted here does not come "
-        "back unasked."
+        "that until Ctrl-C. A folder that is named is looked through to its bottom. Lines that make no sense are "
+        "reported with their place, and everything around them is kept. Sessions in which nobody said anything are "
+        "passed over. A session that was deleted here does not come back unasked."
     ),
     examples=(
         "playhead import",
@@ -167,7 +189,7 @@ class _Root:
 def _roots(here: Here, paths: Sequence[Path], format: str | None) -> list[_Root]:
     """Return the named places, or those where programs keep their sessions."""
     if paths:
-        return [_Root(path.expanduser(), format, is_named=True) for path in paths]
+        return [_Root(path, format, is_named=True) for path in paths]
     known = places(here.environment, Path.home(), Path(here.folder))
     roots = [
         _Root(path, name, is_named=False) for name, found in known.items() for path in found if format in (None, name)
@@ -177,16 +199,30 @@ def _roots(here: Here, paths: Sequence[Path], format: str | None) -> list[_Root]
     return roots
 
 
-def _found(roots: Iterable[_Root], report: Report) -> list[Found]:
-    """Return the sessions at all places; what cannot be looked at goes into the report."""
-    found: dict[tuple[str, str], Found] = {}
+def _found(roots: Iterable[_Root], report: Report, *, needs_sessions: bool = False) -> tuple[list[Found], list[_Root]]:
+    """Return the sessions at all places, and the places that could not be looked at; why goes into the report.
+
+    needs_sessions: a place without any is a failure.
+    """
+    found: dict[tuple[str, str, str], Found] = {}
+    unread: list[_Root] = []
     for root in roots:
         if root.is_named or root.path.exists():
-            sessions, unread = look(root.path, root.format)
-            found |= {(one.format, one.position_name): one for one in sessions}
-            for place in unread:
-                report.failed(place.path, place.error)
-    return list(found.values())
+            # A program's own folder holds much else, and its layout says which files are sessions.
+            looked = look(root.path, root.format) if root.is_named else look(root.path, root.format, is_searched=False)
+            sessions, missed = looked
+            found |= {one.key: one for one in sessions}
+            others = [place.error for place in missed if place.is_other]
+            for place in missed:
+                if not place.is_other:
+                    report.failed(place.path, place.error)
+                    unread.append(_Root(place.path, root.format, is_named=True))
+            if needs_sessions and not sessions and len(others) == len(missed):
+                wanted = f" of {FORMATS[root.format].title}" if root.format else ""
+                report.failed(root.path, "; ".join([f"there are no sessions{wanted} in {root.path}", *others]))
+            else:
+                report.others.extend(others)
+    return list(found.values()), unread
 
 
 def _wanted(terminal: Terminal, roots: Sequence[_Root], found: Sequence[Found], *, is_asking: bool) -> set[str]:
@@ -196,12 +232,13 @@ def _wanted(terminal: Terminal, roots: Sequence[_Root], found: Sequence[Found], 
         groups.setdefault(one.format, []).append(one)
     if not is_asking or not terminal.can_ask or not groups:
         for name, group in groups.items():
-            sessions = f"{len(group)} session{'' if len(group) == 1 else 's'}"
-            terminal.note(f"Found {sessions} of {FORMATS[name].title}, {sized(_size_bytes(group))}.")
+            terminal.note(
+                f"Found {counted(len(group), 'session')} of {FORMATS[name].title}, {size_text(_size_bytes(group))}."
+            )
         return set(groups)
     where = {root.format: str(root.path) for root in reversed(roots) if root.path.exists()}
     rows = [
-        [str(number), FORMATS[name].title, str(len(group)), sized(_size_bytes(group)), where[name]]
+        [str(number), FORMATS[name].title, str(len(group)), size_text(_size_bytes(group)), where[name]]
         for number, (name, group) in enumerate(groups.items(), start=1)
     ]
     terminal.table(_PROGRAM_COLUMNS, rows)
@@ -247,15 +284,23 @@ class _Job:
     again: bool
 
     def run(self, found: Sequence[Found]) -> None:
-        """Bring in the sources one after the other. Ctrl-C ends it between two appends."""
+        """Bring in the sources one after the other. Ctrl-C ends it between two appends.
+
+        So does what stands in the way of all of them, a full disk for one: the report has it, and what came before.
+        """
         self.report.count_sources(found)
+        self.report.unreached_count = len(found)
         try:
             with self.here.open() as sessions:
                 for number, source in enumerate(found, start=1):
                     self.here.terminal.progress(f"Reading {number} of {len(found)}: {source.path}")
                     self._bring_in(sessions, source)
+                    self.report.unreached_count -= 1
         except KeyboardInterrupt:
             self.report.is_interrupted = True
+        except Exception as error:
+            # Whoever called raises it, behind the report.
+            self.report.stopped = error
         self.here.terminal.end_progress()
 
     def _bring_in(self, sessions: Sessions, source: Found) -> None:
@@ -278,6 +323,8 @@ class _Job:
             return
         if imported is None:
             self.report.unchanged_count += 1
+        elif isinstance(imported, Silent):
+            self.report.silent[source.format] += 1
         elif isinstance(imported, Purged):
             self.report.purged.append(imported.id)
         else:
@@ -305,35 +352,64 @@ class _Job:
 
 
 class _Followed:
-    """The sources that `--watch` follows: which of them a changed file belongs to."""
+    """The sources that `--watch` follows: which of them a changed file belongs to.
 
-    def __init__(self, roots: Sequence[_Root], changes: Watch, found: Iterable[Found]) -> None:
+    unread: places that could not be looked at so far. What changed in one is not forgotten before it could be.
+    """
+
+    def __init__(
+        self, roots: Sequence[_Root], changes: Watch, found: Iterable[Found], unread: Iterable[_Root] = ()
+    ) -> None:
         self._roots = roots
         self._changes = changes
+        self._unread = dict.fromkeys(unread)
+        self._missed: set[Path] = set()
+        self._look_count = 0
         self._known: dict[Path, Found] = {}
         self._know(found)
+
+    @property
+    def unread(self) -> set[str]:
+        """The places that could not be looked at, as a report names them."""
+        return {str(root.path) for root in self._unread}
 
     def changed(self, report: Report) -> list[Found]:
         """Return the sources that changed since the last look, and new ones."""
         # Resolved, since a format may name a file by another way than the folder that it was found in.
         files = {file.resolve() for file in self._changes.changed()}
-        if not files:
+        places = dict.fromkeys(self._places_of(files)) if files else {}
+        self._look_count += 1
+        if self._look_count % LOOKS_UNTIL_AGAIN == 0:
+            places |= self._unread
+        if not places:
             return []
+        self._missed |= files
+        found, unread = _found(places, report)
+        self._unread = dict.fromkeys([*(root for root in self._unread if root not in places), *unread])
+        changed = [source for source in found if any(self._is_news(file.resolve()) for file in source.files)]
+        self._know(found)
+        seen = {file.resolve() for source in found for file in source.files}
+        self._missed = self._missed - seen if self._unread else set()
+        return changed
+
+    def _places_of(self, files: set[Path]) -> list[_Root]:
+        """Return where to look for the sessions of changed files: at these alone where all are known, however many
+        there are beside them; else everywhere."""
         if files <= self._known.keys():
-            # Nothing new: only these are looked at, however many there are.
-            roots = {(self._known[file].path, self._known[file].format) for file in files}
-            found = _found([_Root(path, format, is_named=True) for path, format in roots], report)
-        else:
-            found = _found([root for root in self._roots if root.path.exists()], report)
-            self._know(found)
-        return [source for source in found if any(file.resolve() in files for file in source.files)]
+            known = (self._known[file] for file in files)
+            return [_Root(source.path, source.format, is_named=True) for source in known]
+        return [root for root in self._roots if root.path.exists()]
+
+    def _is_news(self, file: Path) -> bool:
+        return file in self._missed or file not in self._known
 
     def _know(self, found: Iterable[Found]) -> None:
         self._known |= {file.resolve(): source for source in found for file in source.files}
 
 
 def _keep_in_step(job: _Job, followed: _Followed, *, interval_s: float, json: bool) -> None:
-    """Import what changes until Ctrl-C. What fails is tried again at every look, and said once."""
+    """Import what changes until Ctrl-C. What fails is tried again at every look, and said once; a place that could not
+    be looked at is so at some of them."""
     terminal = job.here.terminal
     terminal.flush()
     terminal.note("Watching for more; Ctrl-C ends it.")
@@ -343,14 +419,17 @@ def _keep_in_step(job: _Job, followed: _Followed, *, interval_s: float, json: bo
         while not job.report.is_interrupted:
             time.sleep(interval_s)
             job.report = Report()
-            sources = {source.position_name: source for source in (*failed, *followed.changed(job.report))}
-            if not sources:
+            sources = {source.key: source for source in (*failed, *followed.changed(job.report))}
+            if sources:
+                job.run(list(sources.values()))
+            elif not job.report.failures:
                 continue
-            job.run(list(sources.values()))
-            places = {failure["source"] for failure in job.report.failures}
-            failed = [source for source in sources.values() if str(source.path) in places]
+            errors = {failure["source"]: failure["error"] for failure in job.report.failures}
+            failed = [source for source in sources.values() if str(source.path) in errors]
             _print_round(terminal, job.report, said, json=json)
-            said = {failure["source"]: failure["error"] for failure in job.report.failures}
+            if job.report.stopped is not None:
+                raise job.report.stopped
+            said = {place: error for place, error in said.items() if place in followed.unread} | errors
     except KeyboardInterrupt:
         pass
     terminal.note("Stopped watching. What was imported stays.")
@@ -365,7 +444,8 @@ def _print_round(terminal: Terminal, report: Report, said: dict[str, str], *, js
     for outcome in report.changed:
         print_change(terminal, outcome)
     print_failures(terminal, new_failures)
-    print_surprises(terminal, report)
+    # A last line that is being written is how a source looks that somebody is at.
+    print_surprises(terminal, report, names_pending=False)
 
 
 def _size_bytes(found: Iterable[Found]) -> int:

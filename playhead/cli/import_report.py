@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from playhead.agents.quoting import counted
 from playhead.cli.documents import document
+from playhead.cli.failures import message
 from playhead.cli.table import Column, Styled
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import one_line
@@ -14,8 +17,6 @@ from playhead.formats.imported import Counts, Skipped
 from playhead.formats.importing import Imported
 from playhead.formats.jsonl import SessionImported
 from playhead.formats.registry import FORMATS, Found
-
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +85,25 @@ def of_exported(found: Found, imported: SessionImported) -> Outcome:
 
 @dataclass(slots=True)
 class Report:
-    """Everything that an import has to say. source_counts: sources by format. unchanged_count: those with nothing new
-    in them. purged: ids of sessions that were deleted here and were left alone. taken: ids that are taken here."""
+    """Everything that an import has to say.
+
+    stopped: what ended it before its end. source_counts: sources by format. unchanged_count: those with nothing new in
+    them. silent: those in which nobody said anything, by format. unreached_count: those that it did not come to.
+    purged: ids of sessions that were deleted here and were left alone. taken: ids that are taken here. others: what was
+    passed over in folders, since it is of no format.
+    """
 
     is_dry_run: bool = False
     is_interrupted: bool = False
+    stopped: Exception | None = None
     source_counts: dict[str, int] = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
     unchanged_count: int = 0
+    silent: Counter[str] = field(default_factory=Counter)
+    unreached_count: int = 0
     purged: list[str] = field(default_factory=list)
     taken: list[str] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
     failures: list[dict[str, str]] = field(default_factory=list)
 
     def count_sources(self, found: Iterable[Found]) -> None:
@@ -125,19 +135,28 @@ class Report:
         """Stretches of all sources that were left out."""
         return sum(outcome.skipped_count for outcome in self.outcomes)
 
+    @property
+    def pending_count(self) -> int:
+        """Those of them that their writers may still be at."""
+        return sum(skipped.is_pending for outcome in self.outcomes for skipped in outcome.skipped)
+
     def document(self) -> dict[str, Any]:
         """Return the report as JSON has it."""
         return {
             "is_dry_run": self.is_dry_run,
             "is_interrupted": self.is_interrupted,
+            "stopped": None if self.stopped is None else message(self.stopped),
             "added_count": self.added_count,
             "new_session_count": self.new_session_count,
             "unchanged_count": self.unchanged_count,
+            "silent_count": self.silent.total(),
+            "unreached_count": self.unreached_count,
             "skipped_count": self.skipped_count,
             "formats": [self._format_document(name) for name in self.source_counts],
             "sessions": [_outcome_document(outcome) for outcome in self.outcomes],
             "purged": self.purged,
             "taken": self.taken,
+            "others": self.others,
             "failures": self.failures,
         }
 
@@ -153,6 +172,7 @@ class Report:
             "source_count": self.source_counts[name],
             "added_count": sum(outcome.added_count for outcome in outcomes),
             "new_session_count": sum(outcome.is_new for outcome in outcomes),
+            "silent_count": self.silent[name],
             "skipped_count": sum(outcome.skipped_count for outcome in outcomes),
         }
 
@@ -165,7 +185,8 @@ def print_report(terminal: Terminal, report: Report) -> None:
     if len(report.source_counts) > 1:
         for name in report.source_counts:
             terminal.note(_format_sentence(report, name))
-    terminal.note(_sentence(report))
+    for sentence in _sentences(report):
+        terminal.note(sentence)
 
 
 def print_failures(terminal: Terminal, failures: Iterable[dict[str, str]]) -> None:
@@ -175,39 +196,34 @@ def print_failures(terminal: Terminal, failures: Iterable[dict[str, str]]) -> No
         terminal.error(failure["error"] if is_named else f"{failure['source']}: {failure['error']}")
 
 
-def print_surprises(terminal: Terminal, report: Report) -> None:
-    """Write what was left out and what was odd."""
+def print_surprises(terminal: Terminal, report: Report, *, names_pending: bool = True) -> None:
+    """Write what was left out and what was odd. names_pending: also last lines that their writer may still be at."""
     for outcome in report.outcomes:
         for skipped in outcome.skipped:
-            place = f"{skipped.source} line {skipped.line}, byte {skipped.offset}, {skipped.length} bytes"
-            terminal.note(f"Left out: {place}: {skipped.reason}")
+            place = f"{skipped.source} line {skipped.line}, byte {skipped.offset}, {counted(skipped.length, 'byte')}"
+            if not skipped.is_pending:
+                terminal.note(f"Left out: {place}: {skipped.reason}")
+            elif names_pending:
+                terminal.note(f"Not read yet: {place}: the last line has no end; the next import looks at it again.")
         for warning in outcome.warnings:
             terminal.note(f"{outcome.id} has a surprise: {warning}")
     for id in report.purged:
         terminal.note(f"{id} was deleted here and stays so; --again brings it back.")
     for id in report.taken:
         terminal.note(f"{id} is there already and was left alone; --on-conflict merge or rename brings it in.")
+    for other in report.others:
+        terminal.note(f"Passed over: {other}.")
 
 
 def print_change(terminal: Terminal, outcome: Outcome) -> None:
     """Write one line for a session that changed, at once: to a person, or tab-separated to a program."""
     if terminal.is_interactive:
-        added = f"+{outcome.added_count} event{'' if outcome.added_count == 1 else 's'}"
+        added = f"+{counted(outcome.added_count, 'event')}"
         title = one_line(outcome.title or "")
         terminal.line(Styled(one_line(outcome.id), "cyan"), f"  {title}  ", Styled(added, "green"))
     else:
         terminal.table(_COLUMNS, [_row(outcome)])
     terminal.flush()
-
-
-def sized(count: int) -> str:
-    """Return a number of bytes for a person: 812 bytes, 4.2 MB."""
-    size = float(count)
-    for unit in _UNITS:
-        if size < 1000 or unit == _UNITS[-1]:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    raise AssertionError("the last unit has no end")
 
 
 _COLUMNS = (
@@ -241,18 +257,30 @@ def _format_sentence(report: Report, name: str) -> str:
     outcomes = report.of_format(name)
     added = sum(outcome.added_count for outcome in outcomes)
     new = sum(outcome.is_new for outcome in outcomes)
-    count = report.source_counts[name]
     verb = "would be added" if report.is_dry_run else "added"
-    return f"{FORMATS[name].title}: {count} session{'' if count == 1 else 's'}, {added} events {verb}, {new} new."
+    silent = f", {report.silent[name]} without a word" if report.silent[name] else ""
+    sessions = counted(report.source_counts[name], "session")
+    return f"{FORMATS[name].title}: {sessions}, {counted(added, 'event')} {verb}, {new} new{silent}."
 
 
-def _sentence(report: Report) -> str:
-    source_count = sum(report.source_counts.values())
-    if source_count == 0:
-        return "There are no sessions here to import."
-    if not report.changed:
-        return f"Nothing new in {source_count} sessions."
-    verb = "Would add" if report.is_dry_run else "Added"
-    new = f"{report.new_session_count} of them new"
-    left_out = f" {report.skipped_count} stretches were left out." if report.skipped_count else ""
-    return f"{verb} {report.added_count} events to {len(report.changed)} sessions, {new}.{left_out}"
+def _sentences(report: Report) -> Iterator[str]:
+    """Yield what became of all sources. Those that failed were named before, and count as nothing here."""
+    same_count = report.unchanged_count + len(report.outcomes) - len(report.changed)
+    same_count += len(report.purged) + len(report.taken)
+    if report.changed:
+        verb = "Would add" if report.is_dry_run else "Added"
+        sessions = counted(len(report.changed), "session")
+        yield f"{verb} {counted(report.added_count, 'event')} to {sessions}, {report.new_session_count} of them new."
+    elif same_count:
+        yield f"Nothing new in {counted(same_count, 'session')}."
+    elif not report.source_counts and not report.failures:
+        yield "There are no sessions here to import."
+    if silent := report.silent.total():
+        were, them = ("was", "it") if silent == 1 else ("were", "them")
+        yield f"{counted(silent, 'session')} {were} passed over: nobody said anything in {them}."
+    if left_out := report.skipped_count - report.pending_count:
+        yield f"{counted(left_out, 'stretch', 'stretches')} {'was' if left_out == 1 else 'were'} left out."
+    if report.stopped is not None or report.is_interrupted:
+        unread = f" {counted(report.unreached_count, 'session')} of {sum(report.source_counts.values())} to go."
+        what = "Interrupted" if report.is_interrupted else "Stopped"
+        yield f"{what}. What was imported stays; run it again to go on from there.{unread}"

@@ -126,8 +126,9 @@ def _print(here: Here, keys: Sequence[SessionKey], found: list[dict[str, Any]], 
             for key, one in zip(keys, found, strict=True)
         ),
     )
+    plural = "" if len(found) == 1 else "s"
     events = "event is" if pending == 1 else "events are"
-    here.terminal.note(f"{pending} {events} not indexed yet, in {len(found)} sessions; the next search does it.")
+    here.terminal.note(f"{pending} {events} not indexed yet, in {len(found)} session{plural}; the next search does it.")
 
 
 def _count(value: int | None) -> str:

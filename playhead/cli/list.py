@@ -19,6 +19,7 @@ from playhead.cli.table import Cell, Column, Style
 from playhead.features.listing import PINNED, Listed, Wanted, all_sessions
 
 COUNT_DEFAULT = 50
+TITLE_COLUMNS_MIN = 20
 
 Sort = Literal["last-active", "created", "title"]
 
@@ -39,6 +40,7 @@ def run(
     project: Annotated[
         str, typer.Option("--project", metavar="PATH", help="Only sessions of this folder; . is the current one")
     ] = "all",
+    cwd: Annotated[bool, typer.Option("--cwd", help="Only sessions of the current folder")] = False,
     label: Annotated[
         str | None, typer.Option("--label", metavar="LABEL", help=f"Only sessions with this label; {PINNED} for pins")
     ] = None,
@@ -62,11 +64,14 @@ def run(
 ) -> None:
     """Print the rows that the options leave, and say how many there are beyond them."""
     now = here.now()
+    if cwd and project not in ("all", "."):
+        raise Failure("--cwd and --project each name a folder; give one of them", code=2)
+    folder = "." if cwd else project
     wanted = Wanted(
         query=query,
         status=status,
         agent=agent,
-        cwd=None if project == "all" else str((Path(here.folder) / Path(project).expanduser()).resolve()),
+        cwd=None if folder == "all" else str((Path(here.folder) / Path(folder).expanduser()).resolve()),
         label=label,
         since=None if since is None else moment(since, now, option="--since"),
         until=None if until is None else moment(until, now, option="--until"),
@@ -131,13 +136,13 @@ _STATUS_STYLES: dict[str, Style] = {
 def _columns(has_labels: bool) -> tuple[Column, ...]:
     columns = (
         Column("ID", style="cyan"),
-        Column("TITLE", is_flexible=True),
-        Column("AGENTS", is_flexible=True, columns_max=24),
-        Column("TURNS", is_right=True),
-        Column("STATUS"),
-        Column("ACTIVE", is_right=True),
+        Column("TITLE", is_flexible=True, columns_min=TITLE_COLUMNS_MIN),
+        Column("AGENTS", is_flexible=True, columns_max=24, leaves=5),
+        Column("TURNS", is_right=True, leaves=3),
+        Column("STATUS", leaves=1),
+        Column("ACTIVE", is_right=True, leaves=2),
     )
-    return (*columns, Column("LABELS", is_flexible=True, columns_max=24)) if has_labels else columns
+    return (*columns, Column("LABELS", is_flexible=True, columns_max=24, leaves=4)) if has_labels else columns
 
 
 def _row(row: Listed, name: str, now: float) -> list[Cell | str]:

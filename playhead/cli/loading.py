@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import inspect
 import sys
-import traceback
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import reduce
 from importlib import import_module
 from types import ModuleType
 from typing import Any, cast
 
-from playhead.agents.protocol import Agent, as_agent
-from playhead.cli.failures import Failure
+from playhead.agents.protocol import Agent, Request, as_agent, pieces_of
+from playhead.aio import AsyncTurn
+from playhead.cli.failures import Failure, blame, places, said
 from playhead.cli.text import one_line
 
 ACCEPTED = "an object with a name and an answer method, an async function of (request, turn), or a Pydantic AI agent"
@@ -26,7 +28,8 @@ def loaded(name: str, folder: str | None) -> Agent:
     """Return the agent that `module:attribute` names.
 
     folder: where its module is looked for first; None for nowhere but where Python keeps packages. Raises `Failure`
-    that says what is wrong with the name, with the module, or with what it names.
+    that says what is wrong with the name, with the module, or with what it names. What the agent raises later, when it
+    answers, is marked as its own (`failures.blame`).
     """
     module_name, colon, path = name.partition(":")
     if not (colon and module_name and path) or not all(part.isidentifier() for part in _parts(module_name, path)):
@@ -35,14 +38,36 @@ def loaded(name: str, folder: str | None) -> Agent:
         sys.path.insert(0, folder)
     module = _imported(module_name, folder)
     try:
-        found = reduce(getattr, path.split("."), cast(Any, module))
-    except AttributeError:
-        raise Failure(
-            f"there is no {path} in {module_name} ({getattr(module, '__file__', None) or 'no file'})",
-            code=2,
-            lines=_nearest(module, path),
-        ) from None
-    return _agent(found, name)
+        return _Own(_agent(_found(module, path), name), one_line(name))
+    except Failure:
+        raise
+    except BaseException as error:  # A property, or whatever else the module runs where it is looked at.
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise _failure(f"{name} cannot be looked at", error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """An agent of a person's own: what it raises is marked as its own. called: as the person named it."""
+
+    agent: Agent
+    called: str
+
+    @property
+    def name(self) -> str:
+        return self.agent.name
+
+    async def answer(self, request: Request, turn: AsyncTurn) -> AsyncGenerator[str]:
+        try:
+            async with aclosing(pieces_of(self.agent, request, turn)) as pieces:
+                async for text in pieces:
+                    if not isinstance(text, str):
+                        raise TypeError(f"it yields text, piece by piece, and not {type(text).__name__}")
+                    yield text
+        except Exception as error:
+            blame(error, self.called)
+            raise
 
 
 def _parts(*names: str) -> Iterable[str]:
@@ -53,26 +78,36 @@ def _imported(name: str, folder: str | None) -> ModuleType:
     """Import a person's module. Whatever it raises is theirs to read: it is shown with the place that raised it."""
     try:
         return import_module(name)
+    except KeyboardInterrupt:
+        raise
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            places = f"in {one_line(folder)} and " if folder is not None else ""
+            where = f"in {one_line(folder)} and " if folder is not None else ""
             raise Failure(
-                f"there is no module {name}; it was looked for {places}where Python keeps packages", code=2
+                f"there is no module {name}; it was looked for {where}where Python keeps packages", code=2
             ) from None
-        raise _import_failure(name, error) from error
-    except Exception as error:
-        raise _import_failure(name, error) from error
+        raise _failure(f"{name} cannot be imported", error) from error
+    except BaseException as error:  # One that exits, too: the program would end without a word.
+        raise _failure(f"{name} cannot be imported", error) from error
 
 
-def _import_failure(name: str, error: Exception) -> Failure:
-    said = one_line("".join(traceback.format_exception_only(error)[-1:]))
+def _failure(what: str, error: BaseException) -> Failure:
+    why = f"it calls sys.exit({error.code!r})" if isinstance(error, SystemExit) else said(error)
+    where = places(error)
     if isinstance(error, SyntaxError):
-        where = [f"in {one_line(error.filename or name)}, line {error.lineno}"]
-    else:
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
-        own = [frame for frame in frames if frame.filename != __file__]
-        where = [f"in {one_line(frame.filename)}, line {frame.lineno}: {one_line(frame.line or '')}" for frame in own]
-    return Failure(f"{name} cannot be imported: {said}", code=1, lines=where[-3:])
+        where = [f"in {one_line(error.filename or '?')}, line {error.lineno}"]
+    return Failure(f"{what}: {why}", code=1, lines=where)
+
+
+def _found(module: ModuleType, path: str) -> Any:
+    try:
+        return reduce(getattr, path.split("."), cast(Any, module))
+    except AttributeError:
+        raise Failure(
+            f"there is no {path} in {module.__name__} ({getattr(module, '__file__', None) or 'no file'})",
+            code=2,
+            lines=_nearest(module, path),
+        ) from None
 
 
 def _nearest(module: ModuleType, path: str) -> list[str]:

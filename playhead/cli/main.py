@@ -61,6 +61,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """Under which heading the front page has a command."""
 
+HELP_COLUMNS_MIN = 52
+"""Help is written this wide by itself; a terminal that is narrower says so."""
+
 EPILOG = """\b
 Examples:
   playhead import
@@ -116,6 +119,13 @@ class Commands(TyperGroup):
     ) -> Any:
         """Run the command line. Ends the process with the exit code, or returns it where `standalone_mode` is off."""
         terminal = here_and_now(os.environ)
+        if terminal.width < HELP_COLUMNS_MIN:
+            extra.setdefault("terminal_width", terminal.width - 2)
+        if "_PLAYHEAD_COMPLETE" in os.environ:
+            # Loaded on use: only a shell that completes a word asks. Typer itself does it with options of its own only.
+            from typer._completion_classes import completion_init
+
+            completion_init()
         inner = super().main
         code = guarded(
             lambda: inner(args, prog_name, complete_var, False, windows_expand_args, **extra),
@@ -134,6 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 app = typer.Typer(
     cls=Commands,
+    add_completion=False,  # The `completion` command does that.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings=CONTEXT_SETTINGS,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from playhead.cli.moments import local
-from playhead.cli.table import Piece, Style, Styled
+from playhead.cli.table import Piece, Style, Styled, filled
 from playhead.cli.terminal import Terminal, json_text
 from playhead.cli.text import fitted, one_line, plain
 from playhead.session import Session
@@ -49,7 +49,12 @@ def print_heading(terminal: Terminal, session: Session) -> None:
         one_line(summary.cwd or ""),
         local(summary.last_active_at),
     ]
-    terminal.line(Styled("  ".join(fact for fact in facts if fact), "dim"))
+    shown = [Styled(fact, "dim") for fact in facts if fact]
+    if not terminal.is_interactive:
+        terminal.line(Styled("  ".join(fact.text for fact in shown), "dim"))
+        return
+    for line in filled(shown, terminal.width):
+        terminal.line(*line)
 
 
 def print_entries(
@@ -113,11 +118,11 @@ def _print_tool(terminal: Terminal, tool: ToolUse, detail: ToolDetail) -> None:
             terminal.line(_INDENT * 2, Styled("→", "dim"))
             _print_block(terminal, _value_text(tool.response), depth=2)
         return
-    arguments = "" if tool.arguments is None else _value_line(tool.arguments)
+    arguments = _value_line(tool.arguments) if tool.arguments not in (None, {}) else ""
     text = f"{mark} {tool.name}({arguments})"
     if tool.response is not None:
         text += f" → {_value_line(tool.response)}"
-    terminal.line(_INDENT, Styled(fitted(one_line(text), max(terminal.width - len(_INDENT), 20)), style))
+    terminal.line(_INDENT, Styled(fitted(one_line(text), terminal.width - len(_INDENT)), style))
 
 
 def _print_block(terminal: Terminal, text: str, *, depth: int = 1) -> None:
@@ -131,11 +136,16 @@ def _value_text(value: Any) -> str:
 
 
 def _value_line(value: Any) -> str:
-    """Return the beginning of a value in a line; a large one is not written out whole to be cut."""
-    if isinstance(value, str):
+    """Return the beginning of a value in a line; a large one is not written out whole to be cut.
+
+    What is empty, or all white space, is written as JSON: nothing at all would look like a fault.
+    """
+    if isinstance(value, str) and value[:_VALUE_CHARS_MAX].strip():
         return value[:_VALUE_CHARS_MAX]
-    if isinstance(value, dict):
+    if isinstance(value, str):
+        return json.dumps(value[:_VALUE_CHARS_MAX])
+    if isinstance(value, dict) and value:
         return ", ".join(f"{key}={_value_line(item)}" for key, item in list(value.items())[:8])
-    if isinstance(value, list):
+    if isinstance(value, list) and value:
         return ", ".join(_value_line(item) for item in value[:8])
     return json.dumps(value)

@@ -14,6 +14,7 @@ from playhead.cli import text as texts
 from playhead.cli.page import print_entries
 from playhead.cli.picker_rows import Rows
 from playhead.cli.terminal import Terminal
+from playhead.cli.wrapping import wrapped
 from playhead.errors import PlayheadError
 from playhead.features.listing import Listed, Wanted, all_sessions
 from playhead.model.ids import SessionKey
@@ -34,7 +35,14 @@ def preview(sessions: Sessions, key: SessionKey, width: int) -> str:
     page = Terminal(out, out, {"COLUMNS": str(width), "NO_COLOR": "1"})
     page.line(texts.one_line(str(key)))
     print_entries(page, entries, tools="short")
-    return out.getvalue()
+    return "\n".join(_broken(line, width) for line in out.getvalue().split("\n"))
+
+
+def _broken(line: str, width: int) -> str:
+    """Return a line of the page broken between words; what follows is indented as its beginning is."""
+    text = line.lstrip(" ")
+    indent = line[: len(line) - len(text)]
+    return "\n".join(indent + one for one in wrapped(text, max(width - len(indent), 1)).split("\n"))
 
 
 def picked(sessions: Sessions, *, now: float) -> SessionKey | None:

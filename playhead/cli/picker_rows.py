@@ -19,8 +19,12 @@ _GAP = "  "
 _STATUS_COLUMNS = 11
 _TURNS_COLUMNS = 5
 _AGE_COLUMNS = 6
+_AGENTS_COLUMNS_MIN = 8
 _AGENTS_COLUMNS_MAX = 20
 _TITLE_COLUMNS_MIN = 16
+_TITLE_CHARS_LOOKED_AT = 200
+_LEAVE = (2, 0, 1)
+"""Age, status and turns: where they stand among the fixed cells, in the order in which they leave a narrow terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +105,10 @@ def haystack(row: Listed) -> str:
 
 
 def row_text(row: Listed, now: float, width: int) -> str:
-    """Return a row of exactly `width` columns: title, agents, turns, status, and how long ago it was active."""
+    """Return a row of exactly `width` columns: title, agents, turns, status, and how long ago it was active.
+
+    Where that leaves the title no room, the age goes first, then the status, then the turns.
+    """
     summary = row.summary
     if summary is None:
         agents, turns, status, active = "", "", "unreadable", ""
@@ -109,15 +116,34 @@ def row_text(row: Listed, now: float, width: int) -> str:
         agents, turns = " ".join(summary.agents), str(summary.turn_count)
         status, active = summary.status, age(summary.last_active_at, now)
     star = STAR if summary is not None and PINNED in summary.labels else " " * texts.width(STAR)
-    fixed = [_cell(status, _STATUS_COLUMNS), _cell(turns, _TURNS_COLUMNS, is_right=True)]
-    fixed.append(_cell(active, _AGE_COLUMNS, is_right=True))
-    left = width - texts.width(star) - sum(texts.width(cell) + len(_GAP) for cell in fixed)
-    agents_columns = min(_AGENTS_COLUMNS_MAX, max(left - _TITLE_COLUMNS_MIN - len(_GAP), 0))
+    fixed = [
+        _cell(status, _STATUS_COLUMNS),
+        _cell(turns, _TURNS_COLUMNS, is_right=True),
+        _cell(active, _AGE_COLUMNS, is_right=True),
+    ]
+    leaving = [fixed[place] for place in _LEAVE]
+    while leaving and _left(star, fixed, width) < _TITLE_COLUMNS_MIN:
+        fixed.remove(leaving.pop(0))
+    left = _left(star, fixed, width)
+    agents_columns = min(_AGENTS_COLUMNS_MAX, left - _TITLE_COLUMNS_MIN - len(_GAP))
+    if agents_columns < _AGENTS_COLUMNS_MIN:
+        agents_columns = 0
     title_columns = max(left - agents_columns - (len(_GAP) if agents_columns else 0), 0)
-    cells = [_cell(title_of(row), title_columns)]
+    cells = [_cell(_called(row), title_columns)]
     if agents_columns:
         cells.append(_cell(agents, agents_columns))
     return texts.padded(texts.fitted(star + _GAP.join([*cells, *fixed]), width), width)
+
+
+def _left(star: str, fixed: Sequence[str], width: int) -> int:
+    """Return how many columns the cells leave to the title and the agents."""
+    return width - texts.width(star) - sum(texts.width(cell) + len(_GAP) for cell in fixed)
+
+
+def _called(row: Listed) -> str:
+    """Return the title; the id where nothing of that can be seen, as it may be of characters without a width."""
+    title = title_of(row)
+    return title if texts.width(texts.one_line(title[:_TITLE_CHARS_LOOKED_AT])) else str(row.key)
 
 
 def _cell(text: str, columns: int, *, is_right: bool = False) -> str:

@@ -31,6 +31,7 @@ from prompt_toolkit.styles import Style
 
 from playhead.cli import text as texts
 from playhead.cli.picker_rows import Rows
+from playhead.cli.wrapping import wrapped
 from playhead.features.listing import Listed
 from playhead.model.ids import SessionKey
 
@@ -39,6 +40,8 @@ Load = Callable[[], "Future[list[Listed]]"]
 Preview = Callable[[SessionKey, int], "Future[str]"]
 
 KEYS = "type to filter · ↑↓ move · Enter resume · Tab preview · Esc leave"
+NO_SESSION = "There is no session yet: playhead run begins one, playhead import brings some. Esc leaves."
+NO_MATCH = "No session has all these words. Esc clears them."
 PREVIEWS_KEPT = 64
 FRAME_LINES = 2
 """The line that is typed in, and the line that names the keys."""
@@ -120,6 +123,10 @@ class _Screen:
 
     def _row_fragments(self) -> Fragments:
         fragments: Fragments = []
+        left, total = self._rows.counts
+        if not left and not self._is_loading:
+            text = NO_MATCH if total else NO_SESSION
+            return [("class:dim", wrapped(text, self._width() - 1))]
         for text, is_chosen in self._rows.in_view(self._height(), self._width() - 1):
             fragments += [("class:chosen" if is_chosen else "", text), ("", "\n")]
         return fragments[:-1]

@@ -17,7 +17,7 @@ STAR = "★ "
 def run(
     here: Here,
     sessions: SessionsArgument,
-    off: Annotated[bool, typer.Option("--off", help="Take the pin away")] = False,
+    off: Annotated[bool, typer.Option("--off", "--undo", help="Take the pin away")] = False,
     json: JsonOption = False,
 ) -> None:
     """Pin the sessions, or with --off take the pins away."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -55,6 +56,9 @@ def run(
     ] = None,
     last: Annotated[bool, typer.Option("--last", help="The session that was active last")] = False,
     cwd: Annotated[bool, typer.Option("--cwd", help="The session of this folder that was active last")] = False,
+    project: Annotated[
+        str | None, typer.Option("--project", metavar="PATH", help="As --cwd, for another folder")
+    ] = None,
     pick: Annotated[bool, typer.Option("--pick", help="Pick one from a list, as without a name at a terminal")] = False,
     fork: Annotated[bool, typer.Option("--fork", help="Go on in a copy, and leave the session as it is")] = False,
     at: Annotated[
@@ -70,14 +74,20 @@ def run(
     json: JsonOption = False,
 ) -> int:
     """Take the session over, say what came back, and go on with it where a person can type."""
-    if (session is not None) + last + cwd + pick > 1:
-        raise Failure("a session, --last, --cwd and --pick exclude each other; give one of them", code=2)
+    if (session is not None) + last + cwd + (project is not None) + pick > 1:
+        raise Failure("a session, --last, --cwd, --project and --pick exclude each other; give one of them", code=2)
     converses = here.terminal.can_ask and not json
-    answering = (
-        chosen(here, Wanted(agent, model, base_url, documents, instructions), stays_open=True) if converses else None
-    )
+    wanted = Wanted(agent, model, base_url, documents, instructions)
+    if not converses and wanted != Wanted():
+        raise Failure(
+            "nothing is answered here: resume converses at a terminal alone, without --json",
+            code=2,
+            lines=["in a pipe: playhead run --session SESSION, or playhead chat --session SESSION"],
+        )
+    answering = chosen(here, wanted, stays_open=True) if converses else None
     with here.open_existing() as sessions:
-        place = _place(here, sessions, "@last" if last else session, cwd=cwd, pick=pick, at=at)
+        folder = "." if cwd else project
+        place = _place(here, sessions, "@last" if last else session, folder=folder, pick=pick, at=at)
         if place is None:
             return LEFT
         key = _forked(here.terminal, sessions, place) if fork else place.key
@@ -127,12 +137,15 @@ class _Place:
     at: int | None = None
 
 
-def _place(here: Here, sessions: Sessions, name: str | None, *, cwd: bool, pick: bool, at: int | None) -> _Place | None:
+def _place(
+    here: Here, sessions: Sessions, name: str | None, *, folder: str | None, pick: bool, at: int | None
+) -> _Place | None:
     """Return what the arguments name; None where a person left the list without picking."""
-    if cwd:
-        rows = sessions.list(cwd=here.folder, limit=1).items
+    if folder is not None:
+        cwd = str((Path(here.folder) / Path(folder).expanduser()).resolve())
+        rows = sessions.list(cwd=cwd, limit=1).items
         if not rows:
-            raise Failure(f"there is no session of {one_line(here.folder)}", code=3, lines=_recent(sessions))
+            raise Failure(f"there is no session of {one_line(cwd)}", code=3, lines=_recent(sessions))
         return _Place(rows[0].key, at)
     if name is not None:
         key, seq = named_event(sessions, name)

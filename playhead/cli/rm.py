@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,12 +13,15 @@ from playhead.cli.asking import agreed
 from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.completing import completed_sessions
 from playhead.cli.failures import Failure
-from playhead.cli.naming import PREFIX_CHARS_MIN, all_rows, named, surely_named, title_of
-from playhead.cli.table import Column
-from playhead.errors import NewerFormat, NotAStore, SessionBusy, StoreDamaged
+from playhead.cli.history import forget, history_file
+from playhead.cli.naming import PREFIX_CHARS_MIN, all_rows, named, short_names, surely_named, title_of
+from playhead.cli.table import Cell, Column
+from playhead.errors import NewerFormat, NotAStore, SessionBusy, StoreDamaged, TrashNotFound
 from playhead.features.listing import Listed
 from playhead.features.trash import Trashed
+from playhead.model.body import parts_in
 from playhead.model.ids import SessionKey
+from playhead.model.parts import text_of
 from playhead.session import Sessions
 
 _UNREADABLE = (StoreDamaged, NotAStore, NewerFormat)
@@ -50,7 +54,10 @@ def run(
         going = [_of_trash(one) for one in opened.trashed()] if empty_trash else _named_all(opened, sessions or ())
         if is_for_good and going and not dry_run and not yes and not agreed(here.terminal, _question(going)):
             raise Failure("nothing was removed", code=1)
+        typed = _typed(opened, going) if is_for_good and not dry_run else set()
         gone = going if dry_run else [_removed(opened, one, is_for_good=is_for_good) for one in going]
+    if is_for_good and gone and not dry_run:
+        _forget(here, typed, is_all=all(one.trash_id is None for one in gone))
     if json:
         here.terminal.json(
             {
@@ -60,7 +67,10 @@ def run(
             }
         )
         return
-    here.terminal.table(_COLUMNS, ([str(one.key), one.title, one.trash_id or ""] for one in gone))
+    shorter = short_names(one.key for one in gone)
+    here.terminal.table(
+        _COLUMNS, ([Cell(shorter[one.key], str(one.key)), one.title, one.trash_id or ""] for one in gone)
+    )
     here.terminal.note(_summed_up(gone, is_for_good=is_for_good, is_dry_run=dry_run))
     if not is_for_good and not dry_run:
         here.terminal.note(f"To undo: playhead restore {' '.join(one.trash_id or '' for one in gone)}")
@@ -71,7 +81,9 @@ COMMAND = Command(
     about=(
         "A session in the trash is in no list and no search; `restore` brings it back as it was. Its id may be used "
         "again meanwhile. Forks of it stay as they are.\n\n"
-        "--purge and --empty-trash remove for good. They ask first; where nobody can be asked, they need --yes."
+        "--purge and --empty-trash remove for good. They ask first; where nobody can be asked, they need --yes. --purge "
+        "takes the prompts out of chat's line history as well; of a session in the trash nobody knows them any more, and "
+        "--empty-trash says where that file is."
     ),
     examples=(
         "playhead rm @last --dry-run",
@@ -82,7 +94,7 @@ COMMAND = Command(
     exits=(3, 4, 5),
 )
 
-_COLUMNS = (Column("ID", style="cyan"), Column("TITLE", is_flexible=True), Column("TRASHED AS", style="dim"))
+_COLUMNS = (Column("ID", style="cyan"), Column("TITLE", is_flexible=True), Column("TRASHED AS", style="dim", leaves=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +162,8 @@ def _of_trash(one: Trashed) -> _Going:
 def _removed(sessions: Sessions, one: _Going, *, is_for_good: bool) -> _Going:
     key = one.key
     if one.trash_id is not None:
-        sessions.purge(one.trash_id)
+        with suppress(TrashNotFound):  # Somebody else purged or restored it meanwhile.
+            sessions.purge(one.trash_id)
         return one
     if not is_for_good:
         return _Going(key, one.title, one.event_count, sessions.trash(key.id, app=key.app, user=key.user), one.problem)
@@ -161,6 +174,34 @@ def _removed(sessions: Sessions, one: _Going, *, is_for_good: bool) -> _Going:
     return one
 
 
+def _typed(sessions: Sessions, going: Sequence[_Going]) -> set[str]:
+    """Return the prompts of the sessions that can be read: those of one in the trash cannot."""
+    found = set()
+    for one in going:
+        if one.trash_id is not None or one.problem is not None:
+            continue
+        session = sessions.get(one.key.id, app=one.key.app, user=one.key.user)
+        seq = 0
+        while page := session.events(after=seq, kinds=["message"]):
+            found |= {text_of(parts_in(event.body)) for event in page if event.agent == "user"}
+            seq = page[-1].seq
+    return found
+
+
+def _forget(here: Here, typed: Collection[str], *, is_all: bool) -> None:
+    """Take the prompts out of the line history as well, and say where there may be more.
+
+    is_all: there can be none of other sessions.
+    """
+    file = history_file(here.environment)
+    try:
+        forget(file, typed)
+        if not is_all and file.exists():
+            here.terminal.note(f"What was typed in a chat may still be in its line history: {file}")
+    except OSError as error:
+        here.terminal.note(f"The line history still has what was typed: {file}: {error.strerror}")
+
+
 def _question(going: Sequence[_Going]) -> str:
     if len(going) == 1:
         return f'Remove "{going[0].title}" ({going[0].key}) for good?'
@@ -168,6 +209,8 @@ def _question(going: Sequence[_Going]) -> str:
 
 
 def _summed_up(gone: Sequence[_Going], *, is_for_good: bool, is_dry_run: bool) -> str:
+    if not gone:
+        return "The trash is empty."
     what = "1 session" if len(gone) == 1 else f"{len(gone)} sessions"
     if is_dry_run:
         where = "be removed for good" if is_for_good else "go to the trash"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 
@@ -21,13 +21,14 @@ from playhead.cli.agents import (
     Wanted,
     chosen,
 )
-from playhead.cli.answering import Answer, answered, who_goes_on
+from playhead.cli.answering import Answer, TellsOfJobs, answered, who_goes_on
 from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.documents import document, session_document
 from playhead.cli.failures import Failure
 from playhead.cli.happenings import end_document
 from playhead.cli.naming import named
 from playhead.cli.terminal import Terminal
+from playhead.cli.wrapping import Wrapping
 from playhead.session import Session, Sessions, open as open_sessions
 
 WAITS_FOR_A_PERSON = 10
@@ -65,20 +66,17 @@ def run(
         with _session(sessions, session, beginning) as opened:
             if note := who_goes_on(opened, answering.name):
                 here.terminal.note(note)
-            lines = _JsonLines(here.terminal, opened)
-            on_text: Callable[[str], None] = here.terminal.start
+            shown: _Shown = _Text(here.terminal)
             if json:
-                on_text = _ignore
+                shown = _Document(here.terminal, opened, is_kept=not no_session)
             elif jsonl:
-                on_text = lines.text
-            answer = answered(for_blocking(answering.agent), sessions, opened, asked, on_text=on_text)
-            if json:
-                here.terminal.json(_document(opened, answer, is_kept=not no_session))
-            elif jsonl:
-                lines.end(answer)
-            else:
-                here.terminal.line()
+                shown = _JsonLines(here.terminal, opened)
+            agent_ = TellsOfJobs(answering.agent, shown.note)
+            answer = answered(for_blocking(agent_), sessions, opened, asked, on_text=shown.text)
+            shown.end(answer)
             _tell(here.terminal, opened, answer, is_kept=not no_session)
+    if answer.raised is not None:
+        raise answer.raised
     if answer.status == "failed":
         raise Failure(answer.error or "the agent could not answer", code=1)
     return WAITS_FOR_A_PERSON if answer.waiting else 0
@@ -89,7 +87,8 @@ COMMAND = Command(
     about=(
         "The prompt is stored before it is answered, and the answer while it is written, so a killed run can be taken "
         "up with `playhead resume`. Ctrl-C stops the turn and keeps what was said. With --jsonl each line has a type: "
-        f"text, event, or end.\n\n{ABOUT}"
+        "text, event, or end. The last is an end, and --json prints its object, also where the agent failed or was "
+        f"interrupted.\n\n{ABOUT}"
     ),
     examples=(
         'playhead run "What did we decide about the upload test?"',
@@ -158,20 +157,80 @@ def _from_stdin(terminal: Terminal) -> str:
     return sys.stdin.read()
 
 
-def _ignore(text: str) -> None:
-    """Take a piece of an answer that is printed whole at the end."""
+class _Shown(Protocol):
+    """How the answer is given out."""
+
+    def text(self, text: str) -> None:
+        """Take a piece of the answer."""
+
+    def note(self, text: str) -> None:
+        """Say something that is no part of it."""
+
+    def end(self, answer: Answer) -> None:
+        """Take how it ended."""
 
 
-def _document(session: Session, answer: Answer, *, is_kept: bool) -> dict[str, object]:
-    return {
-        "session": session_document(session) if is_kept else None,
-        "turn": answer.turn,
-        "turn_number": answer.turn_number,
-        "status": answer.status,
-        "text": answer.text,
-        "events": [document(event) for event in answer.events],
-        "waiting": [document(interrupt) for interrupt in answer.waiting],
-    }
+class _Text:
+    """The answer as it comes. On a terminal it is broken between words, and what stops half-way ends its line."""
+
+    def __init__(self, terminal: Terminal) -> None:
+        self._terminal = terminal
+        self._wrapping = Wrapping(lambda: terminal.width)
+        self._is_in_line = False
+
+    def text(self, text: str) -> None:
+        self._start(self._wrapping.add(text) if self._terminal.is_interactive else text)
+
+    def note(self, text: str) -> None:
+        if self._terminal.is_interactive:
+            self._end_line()
+        self._terminal.note(text)
+
+    def end(self, answer: Answer) -> None:
+        if answer.raised is not None or self._terminal.is_interactive:
+            self._end_line()
+        else:
+            self._terminal.line()
+        self._terminal.flush()
+
+    def _start(self, text: str) -> None:
+        if text:
+            self._terminal.start(text)
+            self._is_in_line = not text.endswith("\n")
+
+    def _end_line(self) -> None:
+        self._start(self._wrapping.end())
+        if self._is_in_line:
+            self._terminal.line()
+        self._is_in_line = False
+
+
+class _Document:
+    """One document at the end, whatever the end is."""
+
+    def __init__(self, terminal: Terminal, session: Session, *, is_kept: bool) -> None:
+        self._terminal = terminal
+        self._session = session
+        self._is_kept = is_kept
+
+    def text(self, text: str) -> None:
+        pass  # The document has the whole text.
+
+    def note(self, text: str) -> None:
+        self._terminal.note(text)
+
+    def end(self, answer: Answer) -> None:
+        self._terminal.json(
+            {
+                "session": session_document(self._session) if self._is_kept else None,
+                "turn": answer.turn,
+                "turn_number": answer.turn_number,
+                "status": answer.status,
+                "text": answer.text,
+                "events": [document(event) for event in answer.events],
+                "waiting": [document(interrupt) for interrupt in answer.waiting],
+            }
+        )
 
 
 class _JsonLines:
@@ -185,6 +244,9 @@ class _JsonLines:
     def text(self, text: str) -> None:
         self._events()
         self._terminal.json_line({"type": "text", "text": text})
+
+    def note(self, text: str) -> None:
+        self._terminal.note(text)
 
     def end(self, answer: Answer) -> None:
         self._events()
@@ -202,7 +264,10 @@ class _JsonLines:
 def _tell(terminal: Terminal, session: Session, answer: Answer, *, is_kept: bool) -> None:
     for interrupt in answer.waiting:
         terminal.note(f"It asks: {interrupt.question or interrupt.reason}")
-    if answer.waiting and is_kept:
+    if not is_kept:
+        return
+    if answer.waiting:
         terminal.note(f"To answer: playhead resume {session.key}")
-    elif is_kept:
-        terminal.note(f"Kept in {session.key} as turn {answer.turn_number}.")
+        return
+    how = f" The turn is {answer.status}. To go on: playhead resume {session.key}"
+    terminal.note(f"Kept in {session.key} as turn {answer.turn_number}.{how if answer.status != 'completed' else ''}")

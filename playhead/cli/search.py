@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -13,7 +14,7 @@ from playhead.cli.documents import document
 from playhead.cli.failures import Failure
 from playhead.cli.moments import age, iso, moment
 from playhead.cli.naming import named, short_names, surely_named
-from playhead.cli.table import Piece, Styled, tab_separated
+from playhead.cli.table import Piece, Styled, filled, tab_separated
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import fitted, one_line, width
 from playhead.cli.timeline import check_kinds
@@ -26,6 +27,8 @@ HITS_DEFAULT = 20
 HITS_MAX = 1_000
 CONTEXT_MAX = 100
 TITLE_COLUMNS_MIN = 20
+
+_INDENT = "    "
 
 
 def run(
@@ -199,22 +202,56 @@ def _print_hits(terminal: Terminal, hits: Sequence[_Placed], now: float, *, has_
 def _print_for_a_person(terminal: Terminal, placed: _Placed, name: str, now: float) -> None:
     hit = placed.hit
     who = " ".join(dict.fromkeys(one for one in (hit.agent, hit.role or hit.kind) if one))
-    place = f"  #{hit.seq}  {one_line(who)}  {age(hit.at, now)}  "
-    title_columns = max(terminal.width - width(name + place), TITLE_COLUMNS_MIN)
-    terminal.line(
-        Styled(name, "cyan"),
-        Styled(place, "dim"),
-        Styled(fitted(one_line(placed.title), title_columns), "bold"),
-    )
+    who = fitted(one_line(who), terminal.width - len(_INDENT))
+    place = [Styled(f"#{hit.seq}", "dim"), Styled(who, "dim"), Styled(age(hit.at, now), "dim")]
+    title_columns = terminal.width - width("  ".join([name, *(one.text for one in place)])) - len("  ")
+    if title_columns < TITLE_COLUMNS_MIN:
+        title_columns = terminal.width - len(_INDENT)
+    title = Styled(fitted(one_line(placed.title), title_columns), "bold")
+    for line in filled([Styled(name, "cyan"), *place, title], terminal.width):
+        terminal.line(*line)
     for row in placed.before:
         _print_context(terminal, row)
-    terminal.line("    ", *_marked(hit.snippet.text, hit.snippet.marks, has_color=terminal.has_color))
+    snippet = _marked(hit.snippet.text, hit.snippet.marks, has_color=terminal.has_color)
+    for line in _wrapped(snippet, terminal.width - len(_INDENT)):
+        terminal.line(_INDENT, *line)
     for row in placed.after:
         _print_context(terminal, row)
 
 
+def _wrapped(pieces: Iterable[Piece], columns: int) -> Iterator[list[Piece]]:
+    """Yield the lines of a text that is broken between words. A word that is wider than a line is left whole."""
+    line: list[Piece] = []
+    used = 0
+    for word in _words(pieces):
+        wide = sum(width(piece if isinstance(piece, str) else piece.text) for piece in word)
+        if line and used + 1 + wide > columns:
+            yield line
+            line, used = [], 0
+        if line:
+            line.append(" ")
+            used += 1
+        line += word
+        used += wide
+    yield line
+
+
+def _words(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """Yield the words of a text, each as the pieces that it is made of: a mark may begin or end inside of one."""
+    word: list[Piece] = []
+    for piece in pieces:
+        for text in re.findall(r"\s+|\S+", piece if isinstance(piece, str) else piece.text):
+            if not text.isspace():
+                word.append(text if isinstance(piece, str) else Styled(text, piece.style))
+            elif word:
+                yield word
+                word = []
+    if word:
+        yield word
+
+
 def _print_context(terminal: Terminal, row: TimelineRow) -> None:
-    text = fitted(f"    #{row.seq} {one_line(row.agent or row.kind)}: {one_line(row.label)}", terminal.width)
+    text = fitted(f"{_INDENT}#{row.seq} {one_line(row.agent or row.kind)}: {one_line(row.label)}", terminal.width)
     terminal.line(Styled(text, "dim"))
 
 

@@ -200,9 +200,9 @@ def _show_tree(terminal: Terminal, session: Session, *, json: bool) -> None:
 _TREE_COLUMNS = (
     Column("ENDS AT", is_right=True, style="cyan"),
     Column("BRANCH"),
-    Column("TURNS", is_right=True),
-    Column("EVENTS", is_right=True),
-    Column("ENDS WITH", is_flexible=True),
+    Column("TURNS", is_right=True, leaves=1),
+    Column("EVENTS", is_right=True, leaves=2),
+    Column("ENDS WITH", is_flexible=True, columns_min=20),
 )
 
 

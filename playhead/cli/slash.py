@@ -6,24 +6,29 @@ They do what the commands of the same name do, on the session that the conversat
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol
 
 from playhead.agents.runtime import Runtime
 from playhead.aio import AsyncSession
 from playhead.cli.command import Here
 from playhead.cli.failures import Failure
+from playhead.cli.happenings import reason
 from playhead.cli.table import Styled
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import one_line
+from playhead.formats.exporting import format_of
 from playhead.views.transcript import Entry
 
 JOBS_EVENTS = 2_000
 """Events of the path among which `/jobs` looks: a conversation does not read the history."""
-TRIGGERS_MAX = 200
+
+_FORCE = "--force"
 
 
 class Talk(Protocol):
@@ -36,12 +41,19 @@ class Talk(Protocol):
     def terminal(self) -> Terminal: ...
 
     @property
+    def is_in_session(self) -> bool:
+        """True once there is a session: a conversation begins one with the first prompt."""
+
+    @property
     def session(self) -> AsyncSession:
         """The session that the conversation is in."""
 
     @property
     def runtime(self) -> Runtime:
         """What answers in it, and watches its triggers."""
+
+    async def enter(self) -> None:
+        """Open the session, or begin one, where none is open."""
 
     def go_to(self, session: AsyncSession) -> None:
         """Go on in another session after this command."""
@@ -52,39 +64,43 @@ class Talk(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Slash:
-    """A command. usage: what follows its name. about: what it does, in the imperative. needs_session: it is about the
-    session, which is opened for it."""
+    """A command. usage: what follows its name. about: what it does, in the imperative."""
 
     usage: str
     about: str
     run: Callable[[Talk, str], Awaitable[None]]
-    needs_session: bool = True
 
 
 def is_command(text: str) -> bool:
     """Return True for a line that is a command and no prompt: a path such as /etc/hosts is a prompt."""
-    return text.startswith("/") and _name(text)[1:].replace("-", "").isalpha()
+    return text.lstrip().startswith("/") and _name(text)[1:].replace("-", "").isalpha()
 
 
-def needs_session(text: str) -> bool:
-    """Return True where what a line asks for is about the session that the conversation is in."""
-    command = COMMANDS.get(_name(text))
-    return command is not None and command.needs_session
+def as_prompt(text: str) -> str:
+    """Return what is sent for a line that is no command: //home sends /home, which by itself would be one."""
+    return text[1:] if text.startswith("//") and is_command(text[1:]) else text
 
 
 async def run(talk: Talk, text: str) -> None:
     """Do what a line says that `is_command`. Raises `Failure` with the nearest names where there is no such command."""
     name = _name(text)
-    command = COMMANDS.get(name)
+    command = COMMANDS.get(name.lower())
     if command is None:
-        near = get_close_matches(name, COMMANDS, n=1)
+        near = get_close_matches(name.lower(), COMMANDS, n=1)
         hint = f"did you mean {near[0]}?" if near else "/help lists the commands"
-        raise Failure(f"there is no command {one_line(name)}; {hint}", code=2)
+        sends = f"/{one_line(name)} sends it as a prompt"
+        raise Failure(f"there is no command {one_line(name)}; {hint}", code=2, lines=[sends])
     await command.run(talk, text.strip().removeprefix(name).strip())
 
 
 def _name(text: str) -> str:
     return text.split(maxsplit=1)[0]
+
+
+def _need_session(talk: Talk, nothing: str) -> None:
+    """Raise `Failure` where there is no session yet: nothing is begun just to say that it is empty."""
+    if not talk.is_in_session:
+        raise Failure(nothing, code=3)
 
 
 async def _help(talk: Talk, argument: str) -> None:
@@ -94,19 +110,26 @@ async def _help(talk: Talk, argument: str) -> None:
     talk.terminal.line(
         Styled("Alt-Enter begins another line, Ctrl-C stops the answer and twice leaves, Ctrl-D leaves.", "dim")
     )
+    talk.terminal.line(Styled("A prompt that looks like a command is sent with one more slash: //help.", "dim"))
 
 
 async def _rewind(talk: Talk, argument: str) -> None:
+    nothing = "there is nothing to rewind yet"
+    _need_session(talk, nothing)
     session = talk.session
     try:
         turn = int(argument or -1)
     except ValueError:
         raise Failure(f"/rewind takes the number of a turn, not {one_line(argument)}", code=2) from None
+    await session.refresh()
+    if not (await session.summary()).turn_count:
+        raise Failure(nothing, code=3)
     await _as_command(talk, "rewind", str(session.key), to=turn)
     await session.refresh()
 
 
 async def _fork(talk: Talk, argument: str) -> None:
+    _need_session(talk, "there is nothing to fork yet")
     session = talk.session
     facts = await session.summary()
     forked = await session.fork(title=argument or fork_title(facts.title))
@@ -117,24 +140,46 @@ async def _fork(talk: Talk, argument: str) -> None:
 async def _search(talk: Talk, argument: str) -> None:
     if not argument:
         raise Failure("say what to search for, as in /search upload timeout", code=2)
-    await _as_command(talk, "search", argument)
+    await _as_command(talk, "search", argument.split())
 
 
 async def _title(talk: Talk, argument: str) -> None:
     if not argument:
         raise Failure("say what the title is, as in /title Flaky upload test", code=2)
+    await talk.enter()
     await talk.session.rename(argument)
     talk.terminal.note(f'The session is called "{one_line(argument)}".')
 
 
 async def _export(talk: Talk, argument: str) -> None:
-    # A folder gets a file that is named after the session; without a name it is one to read.
-    where: dict[str, Any] = {"output": argument} if argument else {"output": "./", "format": "md"}
+    _need_session(talk, "there is nothing to export yet")
+    words = argument.split(" ")
+    is_forced = _FORCE in (words[0], words[-1])
+    if is_forced:
+        argument = argument.removeprefix(_FORCE).removesuffix(_FORCE).strip()
+    where: dict[str, Any] = {"output": _exported_to(argument), "force": is_forced}
+    if where["output"].endswith("/"):  # A folder gets a file that is named after the session.
+        where["format"] = "md"
     await _as_command(talk, "export", [str(talk.session.key)], **where)
 
 
+def _exported_to(argument: str) -> str:
+    """Return the file that is meant, or the folder, which ends in a slash."""
+    try:
+        path = Path(argument).expanduser()
+    except RuntimeError as error:
+        raise Failure(f"{one_line(argument)} cannot be written: {error}", code=2) from error
+    if argument.endswith(("/", os.sep)) or path.is_dir():
+        return f"{path}/"
+    if format_of(path) is None:
+        raise Failure(
+            f"the ending of {one_line(path.name)} does not tell what to write; give .md, .html or .jsonl", code=2
+        )
+    return str(path)
+
+
 async def _jobs(talk: Talk, argument: str) -> None:
-    entries = await talk.session.transcript(last=JOBS_EVENTS)
+    entries = await talk.session.transcript(last=JOBS_EVENTS) if talk.is_in_session else []
     jobs = [entry for entry in entries if entry.kind in ("job", "sub_agent")]
     for entry in jobs:
         talk.terminal.line(_job_line(entry))
@@ -143,11 +188,11 @@ async def _jobs(talk: Talk, argument: str) -> None:
 
 
 def _job_line(entry: Entry) -> str:
-    return f"{entry.kind.replace('_', '-')} {one_line(entry.text)}"
+    return f"{entry.kind.replace('_', '-')} {one_line(entry.text)}{reason(entry.data or {})}"
 
 
 async def _triggers(talk: Talk, argument: str) -> None:
-    triggers = talk.runtime.triggers
+    triggers = talk.runtime.triggers if talk.is_in_session else {}
     for id, trigger in sorted(triggers.items()):
         label = getattr(trigger, "label", None)
         talk.terminal.line(Styled(one_line(id), "cyan"), f"  {one_line(label() if label else type(trigger).__name__)}")
@@ -160,6 +205,7 @@ async def _send(talk: Talk, argument: str) -> None:
     channel = channel.removeprefix("#")
     if not channel or not text.strip():
         raise Failure("say where and what, as in /send ops The upload is green again", code=2)
+    await talk.enter()
     await talk.session.send(channel, text.strip(), sender="user")
     talk.terminal.note(f"Sent to #{one_line(channel)}.")
 
@@ -182,14 +228,14 @@ def fork_title(title: str) -> str:
 
 
 COMMANDS: Mapping[str, Slash] = {
-    "/help": Slash("", "List the commands", _help, needs_session=False),
+    "/help": Slash("", "List the commands", _help),
     "/rewind": Slash("[TURN]", "Hide a turn and all after it; the last one where none is named", _rewind),
     "/fork": Slash("[TITLE]", "Go on in a copy of this session", _fork),
-    "/search": Slash("WORDS", "Search every event of every session", _search, needs_session=False),
+    "/search": Slash("WORDS", "Search every event of every session", _search),
     "/title": Slash("TEXT", "Name the session", _title),
-    "/export": Slash("[FILE]", "Write the session to a file: .md, .html or .jsonl", _export),
+    "/export": Slash("[FILE] [--force]", "Write the session to a file: .md, .html or .jsonl", _export),
     "/jobs": Slash("", "List jobs and sub-agents, and what became of them", _jobs),
     "/triggers": Slash("", "List what will start a turn by itself", _triggers),
     "/send": Slash("CHANNEL TEXT", "Leave a message on a channel", _send),
-    "/quit": Slash("", "Leave; the session stays", _quit, needs_session=False),
+    "/quit": Slash("", "Leave; the session stays", _quit),
 }

@@ -14,6 +14,7 @@ from playhead.features.statistics import By, Count, Statistics, statistics
 
 DAYS_MAX = 100_000
 DAY_S = 86_400
+NAME_COLUMNS_MIN = 40
 
 
 def run(
@@ -34,7 +35,7 @@ def run(
                 by=by,
                 since=since,
                 day_of=_local_day,
-                on_progress=lambda done, count: here.terminal.progress(f"Counting: {done} of {count} sessions"),
+                on_progress=lambda done, count: here.terminal.progress(f"Counting session {done} of {count}"),
             )
         finally:
             here.terminal.end_progress()
@@ -46,7 +47,7 @@ def run(
         rows = (_row(name, count, by) for name, count in found.groups.items())
         here.terminal.table(columns, ([cells[column.title] for column in columns] for cells in rows))
     else:
-        here.terminal.table((Column("COUNT"), Column("", is_right=True)), _lines(found))
+        here.terminal.table((Column("COUNT", is_flexible=True), Column("", is_right=True)), _lines(found))
     if found.unreadable_count:
         count = found.unreadable_count
         which = "1 session cannot be read and counts" if count == 1 else f"{count} sessions cannot be read and count"
@@ -83,6 +84,8 @@ _ALL = {
     "CACHE OUT": "cache_write_tokens",
 }
 _OF_TOOLS = ("SESSIONS", "TURNS", "CALLS", "FAILED")
+# On a narrow terminal the first of these stays, and the last leaves first.
+_STAYING = ("TURNS", "USD", "OUT", "IN", "CALLS", "FAILED", "SESSIONS", "REPLIES", "PROMPTS", "CACHE IN", "CACHE OUT")
 _NAMES = {
     "session_count": "sessions",
     "turn_count": "turns",
@@ -116,7 +119,9 @@ def _lines(found: Statistics) -> list[list[Cell | str]]:
 
 def _columns(by: By, *, has_cost: bool) -> list[Column]:
     titles = [*(_OF_TOOLS if by == "tool" else _ALL), *(["USD"] if has_cost else [])]
-    return [Column(by.upper(), is_flexible=True, style="cyan"), *(Column(title, is_right=True) for title in titles)]
+    # Names of models and tools differ at their ends, so numbers leave a narrow terminal before a name is cut.
+    name = Column(by.upper(), is_flexible=True, style="cyan", columns_min=NAME_COLUMNS_MIN)
+    return [name, *(Column(title, is_right=True, leaves=_STAYING.index(title)) for title in titles)]
 
 
 def _row(name: str, count: Count, by: By) -> dict[str, Cell | str]:

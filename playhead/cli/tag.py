@@ -11,13 +11,14 @@ import typer
 from playhead.cli.command import Command, Here, JsonOption, SessionsArgument
 from playhead.cli.documents import session_document
 from playhead.cli.failures import Failure
-from playhead.cli.naming import named
+from playhead.cli.naming import named, short_names
 from playhead.cli.table import Cell, Column
 from playhead.cli.text import one_line
 from playhead.errors import StaleWriter
 from playhead.model.ids import SessionKey
 from playhead.session import Session
 
+NOT_FOUND = 3
 LABEL_CHARS_MAX = 64
 LABELS_MAX = 100
 """Most labels that one session may have."""
@@ -43,13 +44,24 @@ def run(
     both = set(adding) & set(removing)
     if both:
         raise Failure(f'"{min(both)}" cannot be both given and taken', code=2)
-    changed = each_changed(here, sessions, lambda session: relabelled(session, add=adding, remove=removing))
+    try:
+        changed = each_changed(here, sessions, lambda session: relabelled(session, add=adding, remove=removing))
+    except Failure as failure:
+        if failure.code != NOT_FOUND:
+            raise
+        raise Failure(str(failure), code=NOT_FOUND, lines=[*failure.lines, *_hint(sessions)]) from failure
     if json:
         here.terminal.json(changes_document(changed))
         return
     columns = (Column("ID", style="cyan"), Column("TITLE", is_flexible=True), Column("LABELS", is_flexible=True))
-    rows = [[str(one.key), one.facts["title"], _labels_cell(one.facts["labels"])] for one in changed]
-    here.terminal.table(columns, rows)
+    shorter = short_names(one.key for one in changed)
+    here.terminal.table(
+        columns,
+        (
+            [Cell(shorter[one.key], str(one.key)), one.facts["title"], _labels_cell(one.facts["labels"])]
+            for one in changed
+        ),
+    )
 
 
 COMMAND = Command(
@@ -107,7 +119,7 @@ def relabelled(session: Session, *, add: Sequence[str] = (), remove: Sequence[st
         before = session.facts.labels
         after = list(dict.fromkeys([*(label for label in before if label not in remove), *add]))
         if len(after) > LABELS_MAX:
-            raise Failure(f"a session has {LABELS_MAX} labels at most, this would be its {len(after)}th", code=1)
+            raise Failure(f"a session has {LABELS_MAX} labels at most, this one would have {len(after)}", code=1)
         if tuple(after) == before:
             return False
         try:
@@ -130,6 +142,13 @@ def checked_label(text: str) -> str:
     if one_line(label) != label or "," in label:
         raise Failure("a label holds no comma and no control character", code=2)
     return label
+
+
+def _hint(names: Sequence[str]) -> list[str]:
+    """Return how labels are given, where a name that fits no session may be meant as one."""
+    if len(names) == 1 and not names[0].startswith("+"):
+        return []
+    return ["labels are given with --add: playhead tag SESSION --add LABEL --add LABEL"]
 
 
 def _labels_cell(labels: Sequence[str]) -> Cell:

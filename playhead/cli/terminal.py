@@ -33,7 +33,7 @@ _WIDTH_DEFAULT = 80
 _WIDTH_MIN = 20
 _PROGRESS_COLUMNS_SPARE = 1
 # Characters that JSON may hold as they are and a terminal (or a line-based reader) would act upon.
-_JSON_UNSAFE = re.compile(r"[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_JSON_UNSAFE = re.compile(r"[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Terminal:
@@ -93,10 +93,16 @@ class Terminal:
         self._write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
 
     def table(self, columns: Sequence[Column], rows: Iterable[Sequence[Cell | str]]) -> None:
-        """Write rows: aligned under headings on a terminal, else tab-separated without headings, values exact."""
+        """Write rows: aligned under headings on a terminal, else tab-separated without headings, values exact.
+
+        Columns that a narrow terminal has no room for are named in a note.
+        """
         if self.is_interactive:
-            for pieces in aligned(columns, list(rows), self.width):
+            fitted = aligned(columns, list(rows), self.width)
+            for pieces in fitted.lines:
                 self.line(*pieces)
+            if fitted.left_out:
+                self.note(f"No room here for {', '.join(fitted.left_out)}: a wider terminal or --json has more.")
         else:
             for row in rows:
                 self._write(tab_separated(row) + "\n")
@@ -205,7 +211,8 @@ def here_and_now(environment: Mapping[str, str]) -> Terminal:
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """Return JSON text that any terminal shows safely: every control character is an escape, other scripts stay."""
+    """Return JSON text that any terminal shows safely: control characters and those that turn the direction of writing
+    are escapes, other scripts stay."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
     return _JSON_UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 

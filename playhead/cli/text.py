@@ -10,16 +10,18 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+# U+202D and U+202E turn the letters that follow around, so that a line reads as what it is not.
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202d\u202e\ud800-\udfff]")
 # In one row of a table these would turn the columns around; in running text right-to-left writers need them.
-_DIRECTION = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_DIRECTION = re.compile("[\u202a-\u202c\u2066-\u2069]")
 _REPLACEMENT = "\ufffd"
 
 
 def plain(text: str) -> str:
     """Return text with every control character but line feed and tab shown: ESC as ␛, BEL as ␇, CSI (U+009B) as ␛[.
 
-    A carriage return before a line feed is dropped; half a surrogate pair becomes U+FFFD, since no stream takes it.
+    A carriage return before a line feed is dropped. Half a surrogate pair, which no stream takes, becomes U+FFFD, as
+    does what overrides the direction of writing.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -43,7 +43,7 @@ def run(
     else:
         names = short_names(keys)
         here.terminal.table(_COLUMNS, (row for one in results for row in _rows(one, names)))
-        here.terminal.note(f"{len(ok)} of {len(results)} sessions are whole.")
+        here.terminal.note(_summed_up(len(ok), len(results)))
     return 0 if len(ok) == len(results) else INTEGRITY_PROBLEM
 
 
@@ -64,9 +64,9 @@ COMMAND = Command(
 _COLUMNS = (
     Column("ID", style="cyan"),
     Column("STATE"),
-    Column("EVENTS", is_right=True),
-    Column("SNAPSHOTS", is_right=True),
-    Column("PROBLEM", is_flexible=True),
+    Column("EVENTS", is_right=True, leaves=1),
+    Column("SNAPSHOTS", is_right=True, leaves=2),
+    Column("PROBLEM", is_flexible=True, columns_min=30),
 )
 
 _NOT_COUNTED = {"event_count": None, "redacted_count": None, "snapshot_count": None, "head_hash": None}
@@ -81,6 +81,14 @@ def _verified(sessions: Sessions, key: SessionKey) -> dict[str, Any]:
         return {**found, "ok": False, "problems": [str(error)], **_NOT_COUNTED}
     counted = {name: getattr(verified, name) for name in _NOT_COUNTED}
     return {**found, "ok": verified.ok, "problems": list(verified.problems), **counted}
+
+
+def _summed_up(ok_count: int, count: int) -> str:
+    if not count:
+        return "There is no session to verify."
+    if count == 1:
+        return f"The session is {'whole' if ok_count else 'damaged'}."
+    return f"{ok_count} of {count} sessions {'is' if ok_count == 1 else 'are'} whole."
 
 
 def _rows(result: dict[str, Any], names: dict[SessionKey, str]) -> Iterator[list[Cell | str]]:

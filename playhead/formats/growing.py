@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -60,6 +60,14 @@ def place_of(known: SourcePosition | None) -> Place:
     if not isinstance(line, int) or not isinstance(length, int) or not 0 <= length <= known.offset:
         return Place()
     return Place(known.offset, line, length, known.last_line)
+
+
+def first_of(skipped: Sequence[Skipped]) -> str:
+    """Return what the sentence that nothing of a file could be read ends with: the first place, and what is wrong."""
+    if not skipped:
+        return ""
+    first = skipped[0]
+    return f": line {first.line}, byte {first.offset}, {first.length} bytes: {first.reason}"
 
 
 class Files:

@@ -16,7 +16,13 @@ import msgspec
 ID_CHARS_MAX = 200
 """Longer ids of a source become their hash."""
 
+SESSION_ID_CHARS_MAX = 128
+"""A longer id of a source is no part of a session's id as it is."""
+
 _KEY_BYTES = 6
+_READABLE_CHARS = 40
+_plain = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.))*", re.ASCII)
+_other = re.compile(r"[^A-Za-z0-9_-]+")
 _surrogate = re.compile("[\ud800-\udfff]")
 
 
@@ -85,6 +91,29 @@ def clean(value: Any) -> str | None:
     if len(cleaned) > ID_CHARS_MAX:
         return hashlib.sha256(cleaned.encode()).hexdigest()
     return cleaned or None
+
+
+def session_id(origin: str, stated: str) -> str:
+    """Return the id of the session that a source calls `stated`: `origin.stated` where that is plain to type.
+
+    One with spaces, slashes, dots in a row, control characters or letters of other scripts becomes what is plain of it
+    and its hash, the same at every import; `stated_id` keeps it.
+    """
+    if is_plain(stated):
+        return f"{origin}.{stated}"
+    readable = _other.sub("-", stated).strip("-")[:_READABLE_CHARS].rstrip("-")
+    digest = hashlib.sha256(stated.encode()).hexdigest()[:16]
+    return f"{origin}.{readable}-{digest}" if readable else f"{origin}.{digest}"
+
+
+def stated_id(stated: str) -> dict[str, Any]:
+    """Return what `session_started` says of an id that its session could not be given; {} for a plain one."""
+    return {} if is_plain(stated) else {"extra": {"import": {"id": stated}}}
+
+
+def is_plain(stated: str) -> bool:
+    """Return True for an id of letters, digits, `_`, `-` and single dots, that begins with a letter or a digit."""
+    return len(stated) <= SESSION_ID_CHARS_MAX and _plain.fullmatch(stated) is not None
 
 
 def replace_surrogates(value: str) -> str:

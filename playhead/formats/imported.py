@@ -10,6 +10,9 @@ from typing import Any
 
 import msgspec
 
+UNFINISHED = "the last line is unfinished; not read yet"
+"""Why the end of a file is left out whose writer may still be at it."""
+
 
 class ImportedEvent(msgspec.Struct, frozen=True):
     """An event as the source has it. after: id of the event it follows, or None to follow the one before it in this
@@ -26,13 +29,17 @@ class ImportedEvent(msgspec.Struct, frozen=True):
 
 
 class Skipped(msgspec.Struct, frozen=True):
-    """A stretch of the source that is no record. line counts from 1, offset and length are in bytes."""
+    """A stretch of the source that is no record. line counts from 1, offset and length are in bytes.
+
+    is_pending: True for a last line without an end, which its writer may still be at; the next import reads it.
+    """
 
     source: str
     line: int
     offset: int
     length: int
     reason: str
+    is_pending: bool = False
 
 
 class SourcePosition(msgspec.Struct, frozen=True):

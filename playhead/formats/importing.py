@@ -40,6 +40,10 @@ class Purged(msgspec.Struct, frozen=True):
     id: str
 
 
+class Silent(msgspec.Struct, frozen=True):
+    """A source in which nobody said anything: it is no session so far, and nothing is noted of it."""
+
+
 def import_source(
     sessions: Sessions,
     path: Path,
@@ -49,7 +53,7 @@ def import_source(
     name: str | None = None,
     dry_run: bool = False,
     again: bool = False,
-) -> Imported | Purged | None:
+) -> Imported | Purged | Silent | None:
     """Bring in what a source has beyond the last import; None where that is nothing.
 
     Doing it again adds nothing. A session that was deleted here comes back only with `again`. The position is noted
@@ -63,10 +67,10 @@ def import_source(
     note = sessions.store.notes.get(POSITIONS, name) or {}
     known = _positions(note)
     imported = read(known)
-    if imported is None and again:
+    if imported is None and again and known:
         imported = read({})
     if imported is None:
-        return None
+        return None if known else Silent()
     is_new = not _exists(sessions, imported.id)
     if is_new:
         if not again and sessions.was_removed(imported.id):

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from playhead.formats.imported import Skipped
+from playhead.formats.imported import UNFINISHED, Skipped
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 """Longest line that is read. A longer one is reported and passed over without being held in memory."""
@@ -41,6 +41,10 @@ TOO_MANY_DIGITS = "a number beyond any sensible size is kept as text"
 GLUED = "a record stands behind another one on the same line"
 
 _DISCARD_BYTES = 1024 * 1024
+_WINDOW_CHARS = 4096
+_WINDOW_GROWTH = 16
+# An error so close to the end of a window may be the window's: half a number, a literal, an escape.
+_WINDOW_MARGIN = 16
 _decoder = msgspec.json.Decoder()
 _whitespace = re.compile(r"[ \t\r\n\ufeff]*")
 _nul_run = re.compile(rb"\0+")
@@ -129,13 +133,8 @@ class JsonLines:
             if isinstance(item, Skipped) and item.reason != NULS:
                 read = item.offset - self.place.offset
                 rest = len(raw) - read
-                yield Skipped(
-                    item.source,
-                    item.line,
-                    item.offset,
-                    rest,
-                    f"the last line is unfinished; not read yet: {item.reason}",
-                )
+                reason = f"{UNFINISHED}: {item.reason}"
+                yield Skipped(item.source, item.line, item.offset, rest, reason, is_pending=True)
                 break
             yield item
         if read:
@@ -193,7 +192,7 @@ class _Pieces:
             if index >= len(self._text):
                 return self._items
             try:
-                value, end = self._decoder.raw_decode(self._text, index)
+                value, end = self._decoded(index)
             except (ValueError, RecursionError) as error:
                 scanned += self._scanned(error, index)
                 has_budget = scanned <= RESCANS_MAX * len(self._text)
@@ -204,6 +203,31 @@ class _Pieces:
             else:
                 is_torn = self._take(value, index, end, is_torn) or is_torn
             index = end
+
+    def _decoded(self, index: int) -> tuple[Any, int]:
+        """Return the value that begins at `index`, and where it ends.
+
+        The text is looked at through windows that grow: for an error the decoder counts the line feeds of all that
+        stands before it, which in a long line with many torn places would cost the square of its length. The place in
+        an error counts from `index`.
+        """
+        chars = _WINDOW_CHARS
+        while True:
+            window = self._text[index : index + chars]
+            is_rest = index + len(window) >= len(self._text)
+            self._repairs.clear()
+            try:
+                value, end = self._decoder.raw_decode(window)
+            except json.JSONDecodeError as error:
+                is_cut = "Unterminated" in error.msg or error.pos > len(window) - _WINDOW_MARGIN
+                if is_rest or not is_cut:
+                    raise
+            else:
+                if is_rest or isinstance(value, dict | list | str):
+                    return value, index + end
+                if end < len(window) - _WINDOW_MARGIN:
+                    return value, index + end
+            chars *= _WINDOW_GROWTH
 
     def _take(self, value: Any, index: int, end: int, is_torn: bool) -> bool:
         """Keep a decoded value as a record, or report it; return True where it is none."""
@@ -277,7 +301,7 @@ class _Pieces:
     def _scanned(self, error: Exception, index: int) -> int:
         """Return how much text a failed attempt went over: up to the error, or to the end for an open string."""
         if isinstance(error, json.JSONDecodeError) and "Unterminated" not in error.msg:
-            return error.pos - index
+            return error.pos
         return len(self._text) - index
 
     def _after_space(self, index: int) -> int:
@@ -303,7 +327,9 @@ class _Pieces:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
-        return f"not JSON: {error.msg[0].lower()}{error.msg[1:]}"
+        # The decoder's sentence for an open string ends where a place would follow: the report has its own.
+        said = error.msg.removesuffix(" starting at").removesuffix(" at").removesuffix(":")
+        return f"not JSON: {said[0].lower()}{said[1:]}"
     return "nested too deeply" if isinstance(error, RecursionError) else "not JSON"
 
 

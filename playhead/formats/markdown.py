@@ -16,16 +16,13 @@ from playhead.formats.printed import (
     Printed,
     Shown,
     TurnShown,
-    at_utc,
     in_short,
-    one_line,
     printed,
-    size_text,
-    visible,
     who,
     whole,
 )
 from playhead.formats.redaction import Redactor
+from playhead.formats.shown import at_utc, one_line, size_text, visible
 from playhead.model.body import text_in
 from playhead.session import Session
 from playhead.views.transcript import Entry, ToolUse

@@ -7,16 +7,15 @@ same log always gives the same page.
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from playhead.features.reading import View
 from playhead.formats.redaction import Redactor
+from playhead.formats.shown import at_utc, one_line, visible
 from playhead.model.body import object_in, text_in
 from playhead.model.event import Event
 from playhead.model.path import Branch
@@ -44,11 +43,6 @@ MARKERS = {
     "redacted": "Taken out of the log",
 }
 """What a page calls an entry that is no message."""
-
-_CONTROL = {code: chr(0x2400 + code) for code in range(0x20) if code not in (0x09, 0x0A)}
-_CONTROL |= {code: "\u241b" + chr(code - 0x40) for code in range(0x80, 0xA0)}
-_CONTROL |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd") | {0x7F: "\u2421"}
-_DIRECTION = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class Shown(msgspec.Struct, frozen=True):
@@ -121,27 +115,6 @@ def masked(event: Event, redactor: Redactor | None) -> Event:
     )
 
 
-def visible(text: str) -> str:
-    """Return text in which every control character but line feed and tab is shown as a sign for it, and no half of a
-    surrogate pair is left: what a page, and whoever prints it on a terminal, can take."""
-    if text.isascii() and text.isprintable():
-        return text
-    return text.replace("\r\n", "\n").translate(_CONTROL)
-
-
-def one_line(text: str) -> str:
-    """Return visible text in one line, without the signs that turn the direction of what stands beside it."""
-    return _DIRECTION.sub("", " ".join(visible(text).split()))
-
-
-def at_utc(at: float, *, seconds: bool = False) -> str:
-    """Return `2026-08-01 12:05 UTC`; "" where no calendar reaches."""
-    try:
-        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S UTC" if seconds else "%Y-%m-%d %H:%M UTC")
-    except (ValueError, OverflowError, OSError):
-        return ""
-
-
 def whole(value: Any) -> str:
     """Return a tool's arguments or response to be read whole: text as it is, anything else as indented JSON."""
     return visible(value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
@@ -160,16 +133,6 @@ def who(entry: Entry) -> str:
             return "You"
         return "Note to the agent" if entry.scope is None else "Task"
     return one_line(entry.agent or entry.role or "Note")
-
-
-def size_text(size: object) -> str:
-    """Return a size in bytes as people read it, "" where it is no number."""
-    if not isinstance(size, int) or size < 0:
-        return ""
-    number, units = float(size), ["bytes", "KiB", "MiB", "GiB", "TiB"]
-    while number >= 1024 and len(units) > 1:
-        number, units = number / 1024, units[1:]
-    return f"{size} {units[0]}" if units[0] == "bytes" else f"{number:.1f} {units[0]}"
 
 
 def _by_scope(path: Iterable[Event]) -> dict[str | None, list[Event]]:

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from playhead.model.event import KINDS
@@ -36,8 +37,8 @@ _COMMON_NAMES = frozenset(
 
 Pattern = tuple[str, re.Pattern[str]]
 
-# Where a pattern has a group, the first that took part is masked alone. None begins with something that may be repeated without a
-# bound: text of a megabyte without a space must not cost its square.
+# Of a pattern with groups the first that took part is masked alone. None begins with something that may be repeated
+# without a bound: text of a megabyte without a space must not cost its square.
 _SHAPES: tuple[Pattern, ...] = (
     (
         "private key",
@@ -89,6 +90,30 @@ _SHAPES: tuple[Pattern, ...] = (
     ),
 )
 
+# A password as an argument: of a program that takes one so, in the same command, or behind an option called like one.
+_VALUE = r"(?!\[masked: )(?:\"([^\"\r\n]{3,200})\"|'([^'\r\n]{3,200})'|([^\s\"'`;|&<>(){}\\]{3,200}))"
+_BETWEEN = r"\b[^\r\n;|&]{0,300}?\s"
+_LOGIN = r"(?:docker|podman|helm|az|oc)\s[^\r\n;|&]{0,40}?login"
+_ARGUMENTS: tuple[re.Pattern[str], ...] = tuple(
+    re.compile(rf"(?<![\w-]){pattern}")
+    for pattern in (
+        rf"(?:mysql|mariadb|mycli)(?:-?[a-z]{{2,12}})?{_BETWEEN}-p(?!ort\b|assword\b|rotocol\b){_VALUE}",
+        rf"(?:7za?|7zz){_BETWEEN}-p{_VALUE}",
+        rf"(?:sshpass|{_LOGIN}){_BETWEEN}-p[ =]?{_VALUE}",
+        rf"(?:zip|unzip){_BETWEEN}-P[ ]?{_VALUE}",
+        rf"(?:redis-cli|mongosh?|ldap[a-z]{{3,8}}){_BETWEEN}-[apw][ ]{_VALUE}",
+        rf"(?:curl|wget|xh|https?){_BETWEEN}(?:-[uUa]|--user|--proxy-user|--auth)[ =]?[\"']?"
+        r"[^\s:\"'/]{1,100}:(?!\[masked: )([^\s\"'`;|&<>(){}\\]{1,200})",
+        rf"smbclient{_BETWEEN}(?:-U|--user)[ =]?[\"']?[^\s%\"']{{1,100}}%(?!\[masked: )([^\s\"'`;|&]{{1,200}})",
+        r"-pass(?:in|out)?\spass:(?!\[masked: )([^\s\"'`;|&]{3,200})",
+    )
+)
+_OPTION = re.compile(
+    r"(?i)(?<![\w-])--?(?:[a-z]{2,12}-){0,2}(?:password|passwd|passphrase|secret|token|api-?key|secret-?key|access-?key)\s"
+    + _VALUE
+)
+# What nobody sees in the middle of a word, and what colours it, may part a secret in two.
+_UNSEEN = re.compile("(?<=[!-~])(?:[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]|\x1b\\[[0-9;]{0,20}[mK])+(?=[!-~])")
 _MASKED = re.compile(r"\[masked: [a-z ]{1,40}\]")
 _PASSWORD = re.compile(
     r"(?i)(?:password|passwd|passphrase|(?<=;)pwd|secret)[\"']?\s{0,3}(?::|=(?!=))\s{0,3}"
@@ -132,10 +157,30 @@ class Redactor:
         wanted = (name for name in names if name.lower() not in _COMMON_NAMES)
         self._name = _any_of(wanted, chars_min=NAME_CHARS_MIN, after=r"(?![A-Za-z0-9])", before=r"(?<![A-Za-z0-9])")
 
+    def again(self) -> Redactor:
+        """Return one that masks in the same way, for text that was counted before. Its own counts begin at nothing."""
+        other = copy(self)
+        other.counts = Counter()
+        return other
+
     def text(self, text: str) -> str:
-        """Return the text with secrets as `[masked: KIND]`, home directories as `~` and user names as `[user]`."""
+        """Return the text with secrets as `[masked: KIND]`, home directories as `~` and user names as `[user]`.
+
+        Where something is found only without the invisible characters in its words, they are left out of the text.
+        """
+        masked = self._text(text)
+        joined = _UNSEEN.sub("", masked)
+        if joined == masked:
+            return masked
+        found = self._text(joined)
+        return masked if found == joined else found
+
+    def _text(self, text: str) -> str:
         for kind, pattern in (*self._own, *_SHAPES):
             text = self._masked(text, kind, pattern)
+        for pattern in _ARGUMENTS:
+            text = self._masked(text, "password", pattern, _is_password)
+        text = self._masked(text, "password", _OPTION, _is_typed)
         text = self._masked(text, "password", _PASSWORD, _is_password)
         text = self._masked(text, "key or token", _KEY, _is_random)
         text = self._masked(text, "value of a variable", _VARIABLE, _is_random_variable)
@@ -228,6 +273,13 @@ def _is_masked(text: str) -> bool:
 
 def _is_password(text: str) -> bool:
     return not _PLACEHOLDER.match(text) and not _is_masked(text)
+
+
+def _is_typed(text: str) -> bool:
+    """Return True for what may be a password in running text: no word and no option."""
+    return (
+        _is_password(text) and not text.startswith("-") and not (text.isalpha() and (text.islower() or text.isupper()))
+    )
 
 
 def _is_random(text: str) -> bool:

@@ -40,14 +40,14 @@ class Watch:
     def _looked(self) -> dict[Path, Mark]:
         marks: dict[Path, Mark] = {}
         for place in self._places:
-            for path, status in _files(place):
+            for path, status in files_at(place):
                 marks[path] = (status.st_size, status.st_mtime_ns)
                 if len(marks) > FILES_MAX:
                     raise ImportFailed(f"{place} has more than {FILES_MAX} files to watch; name what is in it")
         return marks
 
 
-def _files(place: Path) -> Iterator[tuple[Path, os.stat_result]]:
+def files_at(place: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """Yield the files at a place. One that goes away meanwhile, or may not be looked at, is left out."""
     try:
         status = place.stat()

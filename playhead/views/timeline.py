@@ -166,10 +166,10 @@ def _short(value: Any, depth: int = 0) -> str:
     """Return the beginning of a value, without writing out a large one whole; "" for None."""
     if value is None:
         return ""
-    if isinstance(value, str):
+    if isinstance(value, str) and (value.strip() or not depth):
         return value[:LABEL_CHARS_MAX]
-    if not isinstance(value, dict | list):
-        return json.dumps(value)
+    if not isinstance(value, dict | list) or (not value and depth):
+        return json.dumps(value)  # An empty value within another one is shown as what it is: `query=""`, `found=[]`.
     if depth == _DEPTH_MAX:
         return "…"
     if isinstance(value, dict):

@@ -174,8 +174,7 @@ def test_all_that_a_run_does_is_recorded_in_its_order() -> None:
     assert outcome.pieces == ["I ", "look.", "Both ", "20."]
     assert outcome.kinds == [
         "system text",
-        "assistant reasoning text",
-        "assistant tool_call tool_call reasoning",
+        "assistant reasoning text tool_call tool_call reasoning",
         "tool tool_call_response",
         "tool tool_call_response",
         "assistant tool_call",

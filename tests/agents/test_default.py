@@ -119,7 +119,7 @@ def test_with_nothing_found_it_says_what_it_looked_for_and_where(filled: Session
 def test_in_an_empty_store_it_says_how_to_import(sessions: Sessions) -> None:
     answer = ask(sessions.create(), sessions, "What did we decide?")
 
-    assert "`playhead import`" in answer.text
+    assert "`playhead import` brings in the sessions that other programs left on this machine" in answer.text
     assert "“What did we decide?”" in answer.text
 
 

@@ -155,6 +155,20 @@ def test_a_cancelled_job_is_recorded_and_whoever_waits_for_it_goes_on(tmp_path: 
     play(tmp_path, scene)
 
 
+def test_a_job_that_exits_fails_and_ends_no_program(tmp_path: Path) -> None:
+    async def exiting() -> None:
+        raise SystemExit(4)
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession, url: str) -> None:
+        job = await Jobs(session).start("index", exiting())
+        with pytest.raises(RuntimeError, match=r"it called sys.exit\(4\)"):
+            await job
+
+        assert await statuses(session) == [("index", "running"), ("index", "failed")]
+
+    play(tmp_path, scene)
+
+
 def test_the_end_of_a_runtime_cancels_its_jobs(tmp_path: Path) -> None:
     async def scene(sessions: AsyncSessions, session: AsyncSession, url: str) -> None:
         async def agent(request: Request, turn: AsyncTurn) -> None:

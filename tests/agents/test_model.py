@@ -20,7 +20,7 @@ import pytest
 
 from playhead import AsyncSession, AsyncSessions, Event, open_async
 from playhead.agents.messages import CUT_OFF
-from playhead.agents.model import agent as model_module, endpoint as model_endpoint, reply as model_reply
+from playhead.agents.model import agent as model_module, endpoint as model_endpoint, reply as model_reply, retrying
 from playhead.agents.model.agent import CALLS_MAX, DELEGATE_INSTRUCTIONS, INSTRUCTIONS, ModelAgent
 from playhead.agents.protocol import Request, answered, for_blocking, run_subagent
 from playhead.agents.tools import Tool, ToolFailed, Using
@@ -68,7 +68,7 @@ WEATHER = Tool(
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_module, "PAUSE_S", 0.001)
+    monkeypatch.setattr(retrying, "PAUSE_S", 0.001)
 
 
 @pytest.fixture(autouse=True)
@@ -469,7 +469,7 @@ def test_what_is_refused_for_now_is_tried_again(step: Step) -> None:
 
     assert outcome.error is None
     assert outcome.text == "Here I am."
-    assert [one.headers["x-stainless-retry-count"] for one in endpoint.received] == ["0", "1", "2"]
+    assert len(endpoint.received) == 3
 
 
 def test_a_retry_waits_as_long_as_the_endpoint_asks() -> None:
@@ -482,19 +482,19 @@ def test_a_retry_waits_as_long_as_the_endpoint_asks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "words"),
+    ("step", "words", "count"),
     [
-        (refuses(429, "slow down", headers=RETRY), "takes no more requests for now (429 after 3 attempts)"),
-        (refuses(502, "", headers=RETRY), "failed (502 after 3 attempts); try again later"),
-        (refuses(429, "pay", code="insufficient_quota", headers=RETRY), "has used up what it paid for (429). It said"),
+        (refuses(429, "slow down", headers=RETRY), "takes no more requests for now (429 after 3 attempts)", 3),
+        (refuses(502, "", headers=RETRY), "failed (502 after 3 attempts); try again later", 3),
+        (refuses(429, "pay", code="insufficient_quota"), "has used up what it paid for (429). It said", 1),
     ],
 )
-def test_what_is_refused_for_long_is_given_up(step: Step, words: str) -> None:
+def test_what_is_refused_for_long_is_given_up(step: Step, words: str, count: int) -> None:
     outcome, endpoint = asked(*[step] * 3, retries_max=2)
 
     assert isinstance(outcome.error, ModelFailed)
     assert words in str(outcome.error)
-    assert len(endpoint.received) == 3
+    assert len(endpoint.received) == count
 
 
 def test_a_server_that_takes_no_stream_options_is_asked_without() -> None:
@@ -530,13 +530,92 @@ def test_a_server_that_hangs_up_is_called_again() -> None:
     assert len(endpoint.received) == 2
 
 
-def test_a_page_in_place_of_an_answer_is_a_failure() -> None:
-    outcome, _ = asked(*[sends(200, "<html>Log in to the hotel's network</html>")] * 2, retries_max=1)
-    gateway, _ = asked(sends(404, "<html>nothing here</html>"))
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        (sends(200, "<html>Log in to the hotel's network</html>"), "sent a web page, not a model's reply"),
+        (lambda wire: wire.head(200, {"Content-Type": "text/plain", "Content-Length": "0"}), "sent text/plain, not"),
+        (lambda wire: wire.document(200, {"status": "ok"}), "sent a document without a reply, not a model's reply"),
+        (
+            lambda wire: wire.document(200, {"error": {"message": f"no route\n for {KEY}"}}),
+            "sent a document without a reply: no route for [key], not a model's reply",
+        ),
+    ],
+)
+def test_what_is_no_reply_of_a_model_is_told_at_once_with_what_to_check(step: Step, words: str) -> None:
+    outcome, endpoint = asked(step, says("never asked for"), api_key=KEY)
 
     assert isinstance(outcome.error, ModelFailed)
-    assert "ended without a word why" in str(outcome.error)
-    assert "check the model's name and the base URL" in str(gateway.error)
+    assert words in str(outcome.error)
+    assert "check the base URL, which mostly ends in /v1" in str(outcome.error)
+    assert len(endpoint.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("<html><head><title>502 Bad &amp; Gateway</title></head><body><hr>nginx</body></html>", "502 Bad & Gateway"),
+        ("<!DOCTYPE html>\n<body class=x><h1>Out of order</h1></body>", "Out of order"),
+        ("<html>" + "<p>nothing here" * 1_000, ""),
+        ("upstream connect error", "upstream connect error"),
+    ],
+)
+def test_a_page_that_refuses_is_told_by_its_title(page: str, said: str) -> None:
+    outcome, _ = asked(sends(502, page), retries_max=0)
+    ends = f"failed (502); try again later{'. It said: ' if said else ''}{said}"
+
+    assert str(outcome.error).endswith(ends)
+
+
+def test_every_wait_is_told_before_it_begins() -> None:
+    told: list[str] = []
+    script = [refuses(429, headers=RETRY), refuses(503), hangs_up(), says("Here I am.")]
+    outcome, endpoint = asked(*script, on_wait=told.append)
+
+    assert outcome.text == "Here I am."
+    assert told == [
+        f"{endpoint.url} takes no more requests for now (429); waiting 0.01 s, as it asks (attempt 2 of 4).",
+        f"{endpoint.url} failed (503); waiting 0.002 s (attempt 3 of 4).",
+        f"{endpoint.url} cannot be reached; waiting 0.004 s (attempt 4 of 4).",
+    ]
+
+
+def test_an_answer_that_is_asked_for_again_is_told_as_well() -> None:
+    told: list[str] = []
+    outcome, _ = asked(cuts(), says("Once."), on_wait=told.append)
+
+    assert outcome.text == "Once."
+    assert told == ["The answer broke off before it began; waiting 0.001 s (attempt 2 of 4)."]
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait_s"),
+    [
+        ({"retry-after": "30"}, 30.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after": "Wed, 01 Jul 2026 12:00:20 GMT"}, 20.0),
+        ({"retry-after": "Wed, 01 Jul 2026 11:00:00 GMT"}, None),
+        ({"retry-after": "3600"}, retrying.WAIT_S_MAX),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_an_endpoint_asks_to_wait(headers: dict[str, str], wait_s: float | None) -> None:
+    assert retrying.asked_s(headers, now=1_782_907_200.0) == wait_s
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "may_pass"),
+    [(429, {}, True), (500, {}, True), (400, {}, False), (500, {"x-should-retry": "false"}, False)],
+)
+def test_an_endpoint_may_say_whether_it_is_worthwhile_to_ask_again(
+    status: int, headers: dict[str, str], may_pass: bool
+) -> None:
+    assert retrying.may_pass(status, headers) is may_pass
 
 
 # What breaks off.

@@ -1,8 +1,13 @@
 """Whoever runs an agent sees its answer piece by piece, each recorded before it is shown, and stopping loses none."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import closing
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +16,7 @@ import pytest
 from playhead import AsyncSession, AsyncSessions, AsyncTurn, SessionBusy, Sessions, open_async
 from playhead.agents.built_in.default import DefaultAgent
 from playhead.agents.protocol import PIECES_MAX, Agent, Request, answered, as_agent, for_blocking
+from playhead.agents.runtime import Runtime
 from playhead.model.parts import text_of
 from tests.agents.conftest import ask
 
@@ -282,3 +288,143 @@ def test_ctrl_c_in_a_blocking_program_s_own_code_stops_the_agent_too(sessions: S
 
     assert session.events()[-1].body == {"status": "cancelled"}
     assert (last.text, last.interrupted) == ("".join(heard), True)
+
+
+@contextmanager
+def ctrl_c(*after_s: float) -> Iterator[None]:
+    """Interrupt this process from the keyboard, as it were: so long after the block has begun."""
+    timers = [threading.Timer(wait_s, os.kill, [os.getpid(), signal.SIGINT]) for wait_s in after_s]
+    for timer in timers:
+        timer.start()
+    try:
+        yield
+    finally:
+        for timer in timers:
+            timer.cancel()
+
+
+async def blocked(request: Request, turn: AsyncTurn) -> None:
+    await turn.stream("It begins.")
+    while True:
+        time.sleep(0.05)
+
+
+async def stubborn(request: Request, turn: AsyncTurn) -> None:
+    await turn.stream("It begins.")
+    while True:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(WAIT_S)
+
+
+@pytest.mark.parametrize("function", [blocked, stubborn])
+def test_a_second_ctrl_c_leaves_an_agent_that_does_not_stop(
+    sessions: Sessions, function: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    session = sessions.create("here")
+    begun = time.monotonic()
+    with ctrl_c(0.5, 0.8), pytest.raises(KeyboardInterrupt):
+        ask(session, sessions, "hello", as_agent(function))
+    took_s = time.monotonic() - begun
+    again = ask(session, sessions, "And tea?", as_agent(tea))
+    texts = [one.text for one in session.conversation() if one.role == "assistant"]
+
+    assert took_s < 3
+    assert texts == ["It begins.", "Boil water. Wait four minutes."]
+    assert again.events[-1].body == {"status": "completed"}
+    assert capfd.readouterr().err == ""
+
+
+def test_one_ctrl_c_leaves_an_agent_that_does_not_stop_once_it_had_its_time(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("playhead.agents.protocol.STOP_S", 0.2)
+    session = sessions.create("here")
+    begun = time.monotonic()
+    with ctrl_c(0.5), pytest.raises(KeyboardInterrupt):
+        ask(session, sessions, "hello", as_agent(stubborn))
+
+    assert time.monotonic() - begun < 3
+    assert session.events()[-1].body == {"status": "cancelled"}
+
+
+class Exiting:
+    """Exits as a script does, from the generator itself."""
+
+    name = "exiting"
+
+    async def answer(self, request: Request, turn: AsyncTurn) -> AsyncGenerator[str]:
+        await turn.stream("It begins.")
+        yield "It begins."
+        sys.exit(4)
+
+
+async def exiting(request: Request, turn: AsyncTurn) -> None:
+    await turn.stream("It begins.")
+    sys.exit(4)
+
+
+@pytest.mark.parametrize("agent", [Exiting(), as_agent(exiting)], ids=["object", "function"])
+def test_an_agent_that_exits_fails_its_turn_and_ends_no_program(tmp_path: Path, agent: Agent) -> None:
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        with pytest.raises(RuntimeError, match=r"it called sys.exit\(4\)"):
+            await answered(agent, sessions, session, "hello", on_text=ignore)
+        blocking = session._session
+        with pytest.raises(RuntimeError, match=r"it called sys.exit\(4\)"):
+            await asyncio.to_thread(ask, blocking, sessions._sessions, "hello", agent)
+        async with Runtime(agent, sessions, session) as runtime:
+            with pytest.raises(RuntimeError, match=r"it called sys.exit\(4\)"):
+                await runtime.answer("hello")
+        ended = await session.events(kinds=["turn_ended"])
+
+        assert [event.body["status"] for event in ended] == ["failed"] * 3
+
+    play(tmp_path, scene)
+
+
+def test_a_keyboard_interrupt_that_an_agent_raises_itself_goes_to_the_program(
+    sessions: Sessions, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async def interrupting(request: Request, turn: AsyncTurn) -> None:
+        await turn.stream("It begins.")
+        raise KeyboardInterrupt
+
+    session = sessions.create("here")
+    with pytest.raises(KeyboardInterrupt):
+        ask(session, sessions, "hello", as_agent(interrupting))
+
+    assert session.events()[-1].body == {"status": "cancelled"}
+    assert session.conversation()[-1].text == "It begins."
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("result", "what"), [("Four minutes.", "text"), ({"minutes": 4}, "dict"), ("", "text")])
+def test_what_a_function_returns_and_has_not_said_fails_the_turn(tmp_path: Path, result: Any, what: str) -> None:
+    async def returning(request: Request, turn: AsyncTurn) -> Any:
+        return result
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        with pytest.raises(TypeError, match=f"returning returned {what} but said nothing: .* await turn.say"):
+            await answered(as_agent(returning), sessions, session, "hello", on_text=ignore)
+
+        assert await ending(session) == "failed"
+
+    play(tmp_path, scene)
+
+
+def test_a_function_that_has_said_something_may_return_what_it_likes(tmp_path: Path) -> None:
+    async def streaming(request: Request, turn: AsyncTurn) -> str:
+        await turn.stream("Four minutes.")
+        return "Four minutes."
+
+    async def noting(request: Request, turn: AsyncTurn) -> Any:
+        return await turn.note("thought")
+
+    async def scene(sessions: AsyncSessions, session: AsyncSession) -> None:
+        heard: list[str] = []
+        await answered(as_agent(streaming), sessions, session, "hello", on_text=heard.append)
+        await answered(as_agent(noting), sessions, session, "hello", on_text=heard.append)
+
+        assert heard == ["Four minutes."]
+        assert await said(session) == [("Four minutes.", False)]
+
+    play(tmp_path, scene)

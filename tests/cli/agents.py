@@ -2,6 +2,7 @@
 way and records what it says."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 
@@ -9,6 +10,8 @@ from playhead import AsyncTurn
 from playhead.agents.protocol import Request
 from playhead.agents.triggers import Timer
 from tests.cli.conftest import ESCAPES
+
+WORDY = "The upload test times out after thirty seconds, so raise the limit to sixty and run it again please."
 
 
 async def echo(request: Request, turn: AsyncTurn) -> None:
@@ -96,3 +99,32 @@ async def working(request: Request, turn: AsyncTurn) -> None:
         await run.stream("Nothing before March.")
         await asyncio.sleep(0.002)
     await turn.stream("That is all.")
+
+
+async def leaving_a_job(request: Request, turn: AsyncTurn) -> None:
+    """Begin a job that takes a little longer than the answer."""
+    await request.jobs.start("thumbnails", asyncio.sleep(0.5))
+    await turn.stream("It is begun.")
+
+
+async def failing_job(request: Request, turn: AsyncTurn) -> None:
+    """Begin a job that fails."""
+    await request.jobs.start("thumbnails", _fail())
+    await turn.stream("It is begun.")
+
+
+async def _fail() -> None:
+    raise ValueError("no picture there")
+
+
+async def blocking(request: Request, turn: AsyncTurn) -> None:
+    """Keep the whole event loop busy."""
+    await turn.stream("It begins")
+    while True:
+        time.sleep(0.1)
+
+
+async def wordy(request: Request, turn: AsyncTurn) -> None:
+    """Say one long line."""
+    for word in WORDY.split(" "):
+        await turn.stream(f"{word} ")

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from playhead import Sessions
 from playhead.cli.agents import goes_on_note, last_answered_by, local_zone
 from tests.cli.conftest import CommandLine
+from tests.cli.terminals import in_a_terminal
 from tests.conftest import PROJECT
 
 MINE = """
@@ -342,6 +344,17 @@ def test_a_model_that_refuses_is_told_in_one_line_without_the_key(cli: CommandLi
     assert KEY not in json.dumps(ended[-1].body)
 
 
+def test_a_wait_for_a_model_is_told_on_stderr(cli: CommandLine) -> None:
+    pytest.importorskip("openai", reason="the openai extra is not installed")
+    from tests.agents.fake_endpoint import FakeEndpoint, refuses, says
+
+    with FakeEndpoint(refuses(429, headers={"Retry-After": "0.01"}), says("Four minutes.")) as endpoint:
+        answered = cli("run", "hello", "--model", "fake-1", "--base-url", endpoint.url, "--no-session")
+
+    assert (answered.code, answered.out) == (0, "Four minutes.\n")
+    assert "takes no more requests for now (429); waiting 0.01 s, as it asks (attempt 2 of 4)." in answered.err
+
+
 def test_an_agent_of_pydantic_ai_answers(cli: CommandLine, sessions: Sessions, mine: Path) -> None:
     pytest.importorskip("pydantic_ai", reason="the pydantic-ai extra is not installed")
     source = """
@@ -359,3 +372,154 @@ tool = Tool(lambda: "x", name="x")
     assert sessions.get("@last").conversation()[-1].text == "from pydantic"
     assert refused.code == 2
     assert "is something of Pydantic AI, but no agent" in refused.err
+
+
+# What an agent of one's own does wrong.
+
+RAISING = """
+import asyncio
+
+async def boom(request, turn):
+    await turn.stream("It begins")
+    raise ValueError("boom")
+
+async def pipe(request, turn):
+    raise BrokenPipeError("the tool went away")
+
+async def absent(request, turn):
+    open("/no/such/file")
+
+async def group(request, turn):
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(boom(request, turn))
+
+async def misnaming(request, turn):
+    await request.sessions.get("no-such-session")
+
+async def stopping(request, turn):
+    raise asyncio.CancelledError
+
+async def exiting(request, turn):
+    raise SystemExit(3)
+
+async def returning(request, turn):
+    return "The answer."
+
+class Yielding:
+    name = "yielding"
+    async def answer(self, request, turn):
+        yield 7
+
+yielding = Yielding()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "where"),
+    [
+        ("boom", "raising_of_a_test:boom failed: ValueError: boom", 'raise ValueError("boom")'),
+        ("pipe", "raising_of_a_test:pipe failed: BrokenPipeError: the tool went away", "raise BrokenPipeError"),
+        ("absent", "raising_of_a_test:absent failed: FileNotFoundError: ", 'open("/no/such/file")'),
+        ("group", "raising_of_a_test:group failed: ValueError: boom", 'raise ValueError("boom")'),
+        ("misnaming", "no session 'no-such-session'", 'get("no-such-session")'),
+        ("stopping", "raising_of_a_test:stopping failed: RuntimeError: it was cancelled", "raise asyncio.CancelledError"),
+        ("exiting", "raising_of_a_test:exiting failed: RuntimeError: it called sys.exit(3)", "raise SystemExit(3)"),
+        ("returning", "raising_of_a_test:returning failed: TypeError: returning returned text but said nothing", ""),
+        ("yielding", "raising_of_a_test:yielding failed: TypeError: it yields text, piece by piece, and not int", ""),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "chat"])
+def test_what_an_agent_raises_is_told_as_its_own_with_its_place(
+    cli: CommandLine, sessions: Sessions, mine: Path, command: str, name: str, told: str, where: str
+) -> None:
+    (mine / "raising_of_a_test.py").write_text(RAISING, encoding="utf-8")
+    answered = cli(command, "--agent", f"raising_of_a_test:{name}", text="hello\n")
+    session = sessions.get("@last")
+    statuses = [event.body["status"] for event in session.events(kinds=["turn_ended"])]
+
+    assert answered.code == 1
+    assert f"error: {told}" in answered.err
+    assert where in answered.err
+    assert ("raising_of_a_test.py, line " in answered.err) == bool(where)
+    assert "mistake in Playhead" not in answered.err and "Traceback" not in answered.err
+    assert statuses == ["failed"]
+
+
+def test_the_traceback_of_an_agents_error_is_there_with_debug(cli: CommandLine, mine: Path) -> None:
+    (mine / "raising_of_a_test.py").write_text(RAISING, encoding="utf-8")
+    answered = cli("run", "hello", "--agent", "raising_of_a_test:boom", "--debug")
+
+    assert "Traceback" in answered.err
+    assert "It was raised in the agent raising_of_a_test:boom." in answered.err
+    assert "error: raising_of_a_test:boom failed: ValueError: boom" in answered.err
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import sys\nsys.exit(4)", "exiting_of_a_test cannot be imported: it calls sys.exit(4)"),
+        ("class E(BaseException): pass\nraise E('out')", "exiting_of_a_test cannot be imported: E: out"),
+        (
+            "def __getattr__(name):\n    raise OSError('not now')",
+            "exiting_of_a_test:agent cannot be looked at: OSError: not now",
+        ),
+        (
+            "class A:\n    @property\n    def answer(self): raise SystemExit\nagent = A()",
+            "exiting_of_a_test:agent cannot be looked at: it calls sys.exit(None)",
+        ),
+    ],
+)
+def test_a_module_that_ends_the_program_is_told_as_any_that_fails(
+    cli: CommandLine, sessions: Sessions, mine: Path, source: str, said: str
+) -> None:
+    (mine / "exiting_of_a_test.py").write_text(source, encoding="utf-8")
+    answered = cli("run", "hello", "--agent", "exiting_of_a_test:agent")
+
+    assert answered.code == 1
+    assert f"error: {said}" in answered.err
+    assert "exiting_of_a_test.py, line " in answered.err
+    assert sessions.list().total == 0
+
+
+@pytest.mark.parametrize("option", ["--agent", "--model", "--base-url", "--documents"])
+@pytest.mark.parametrize("value", ["", " "])
+def test_an_empty_value_is_refused_and_chooses_nothing_else(
+    cli: CommandLine, sessions: Sessions, option: str, value: str
+) -> None:
+    pytest.importorskip("openai", reason="the openai extra is not installed")
+    options = ["--model", "m"] if option in ("--base-url", "--documents") else []
+    answered = cli("run", "hello", *options, option, value, OPENAI_API_KEY=KEY)
+
+    assert answered.code == 2
+    assert answered.err.startswith(f"error: {option} ")
+    assert "empty" in answered.err
+    assert sessions.list().total == 0
+
+
+@pytest.mark.parametrize("name", ["blocked", "stubborn", "stubborn_object", "threaded"])
+def test_ctrl_c_twice_leaves_whatever_the_agent_does(sessions: Sessions, name: str) -> None:
+    """C-16. An agent that blocks, that does not let itself be cancelled, or that waits for a thread."""
+    agent = f"tests.cli.mean_agents:{name}"
+    begun = time.monotonic()
+    shown = in_a_terminal("run", "hello", "--agent", agent, typed=[("It begins", "\x03"), ("^C", "\x03")])
+    took_s = time.monotonic() - begun
+    session = sessions.get("@last")
+
+    assert shown.code == 130
+    assert took_s < 5
+    assert all(word not in shown.shown for word in ("mistake", "Traceback", "Exception ignored", "destroyed"))
+    assert session.conversation()[-1].text == "It begins."
+    assert session.event(session.seq).body["status"] == "cancelled"
+
+
+@pytest.mark.parametrize(("name", "code", "status"), [("exiting", 1, "failed"), ("interrupting", 130, "cancelled")])
+def test_an_agent_that_ends_the_program_ends_its_turn(
+    cli: CommandLine, sessions: Sessions, name: str, code: int, status: str
+) -> None:
+    answered = cli("run", "hello", "--agent", f"tests.cli.mean_agents:{name}")
+    session = sessions.get("@last")
+
+    assert answered.code == code
+    assert "mistake in Playhead" not in answered.err
+    assert session.conversation()[-1].text == "It begins."
+    assert session.event(session.seq).body["status"] == status

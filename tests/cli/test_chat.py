@@ -13,7 +13,8 @@ import pytest
 from playhead import Sessions
 from playhead.agents.triggers import Timer, trigger_types
 from playhead.cli import slash
-from playhead.cli.asking import HISTORY_BYTES_MAX, private_history
+from playhead.cli.history import HISTORY_BYTES_MAX, forget, private_history
+from tests.cli.agents import WORDY
 from tests.cli.conftest import CommandLine
 from tests.cli.terminals import Shown, in_a_terminal
 from tests.conftest import PROJECT
@@ -91,7 +92,7 @@ def test_a_second_ctrl_c_leaves_with_130(sessions: Sessions) -> None:
 
 
 def test_an_agent_that_does_not_stop_is_left_with_a_second_ctrl_c(sessions: Sessions) -> None:
-    shown = chat((READY, "stubborn\r"), ("It begins", "\x03"), ("^C", "\x03"))
+    shown = chat((READY, "stubborn\r"), ("It begins", "\x03"), ("It has not stopped yet.", "\x03"))
     with sessions.resume("@last") as resumed:
         sealed = resumed.resumed.sealed
 
@@ -99,6 +100,108 @@ def test_an_agent_that_does_not_stop_is_left_with_a_second_ctrl_c(sessions: Sess
     assert "Traceback" not in shown.shown
     assert said(sessions) == ["stubborn", "It begins"]
     assert sealed.turn is not None
+
+
+MODES_AFTERWARDS = """
+import sys, termios
+from playhead.cli.main import main
+import atexit, os
+status = os.fork()
+if status == 0:
+    sys.exit(main())
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+code = os.waitstatus_to_exitcode(os.waitpid(status, 0)[1])
+flags = termios.tcgetattr(0)[3]
+print("MODES", bool(flags & termios.ICANON), bool(flags & termios.ECHO), bool(flags & termios.ISIG))
+sys.exit(code)
+"""
+
+
+def test_an_agent_that_blocks_everything_is_left_and_the_terminal_is_as_it_was(sessions: Sessions) -> None:
+    shown = in_a_terminal(
+        "chat",
+        "--agent",
+        "tests.cli.agents:blocking",
+        typed=[(READY, "hello\r"), ("?2004l", ""), ("", "\x03"), ("It has not stopped yet.", "\x03")],
+        program=MODES_AFTERWARDS,
+        PROMPT_TOOLKIT_NO_CPR="1",
+    )
+    key = sessions.get("@last").key
+
+    assert shown.code == 130
+    assert "MODES True True True" in shown.shown
+    assert f"playhead resume {key}" in shown.shown
+    assert shown.shown.count(READY) == 1
+    assert "Traceback" not in shown.shown
+    assert said(sessions) == ["hello", "It begins"]
+
+
+def test_what_is_typed_during_an_answer_is_the_next_prompts_text(sessions: Sessions) -> None:
+    shown = chat(
+        (READY, "slow\r"),
+        ("It begins", "and then"),
+        ("", "\x03"),
+        ("and then", "?\r"),
+        ("and then?.", ""),
+        (READY, "\x04"),
+    )
+    before_the_stop = shown.shown[: shown.shown.index("Stopped; what was said is kept.")]
+
+    assert "and then" not in before_the_stop
+    assert said(sessions) == ["slow", "It begins", "and then?", "You said: and then?."]
+
+
+def test_a_prompt_that_waits_says_so_and_comes_back_where_it_is_stopped(sessions: Sessions, store_url: str) -> None:
+    hold = f"""
+import sys, time, playhead
+with playhead.open({store_url!r}).get(sys.argv[1]).turn("Wait", label="the other window"):
+    print("in the turn", flush=True)
+    time.sleep(60)
+"""
+    shown = meanwhile(
+        hold,
+        (READY, "hello\r"),
+        ("You said: hello.", ""),
+        (READY, "me too\r"),
+        ("fork the session", "\x03"),
+        ("me too", "\x03"),
+        ("", "\x03"),
+        ("", "\x03"),
+        COLUMNS="60",
+    ).shown
+    after = shown[shown.index("fork the session") :]
+
+    assert "The prompt waits: " in shown
+    assert "Stopped before it began: the prompt was not sent." in after
+    assert "me too" in after
+    assert "me too" not in said(sessions)
+
+
+MEANWHILE = f"""
+import atexit, subprocess, sys
+from playhead.cli import conversing
+from playhead.cli.main import main
+done = conversing._Conversation._done
+count = 0
+async def doing(self, prompt):
+    global count
+    count += 1
+    if count == 2:
+        other = subprocess.Popen([sys.executable, "-c", OTHER, self.session.id], stdout=subprocess.PIPE)
+        atexit.register(other.kill)
+        other.stdout.readline()
+    return await done(self, prompt)
+OTHER = sys.argv[1]
+conversing._Conversation._done = doing
+sys.argv = ["playhead", "chat", "--agent", {AGENT!r}]
+sys.exit(main())
+"""
+"""A conversation in which another process does something before the second prompt is answered."""
+
+
+def meanwhile(other: str, *typed: tuple[str, str], **environment: str) -> Shown:
+    return in_a_terminal(other, typed=typed, program=MEANWHILE, PROMPT_TOOLKIT_NO_CPR="1", **environment)
 
 
 def test_ctrl_c_clears_what_is_typed_before_it_leaves(sessions: Sessions) -> None:
@@ -150,6 +253,109 @@ def test_the_slash_commands_do_what_the_commands_do(sessions: Sessions) -> None:
     assert "second" not in said(sessions, first)
     assert said(sessions, fork)[-2:] == ["third", "You said: third."]
     assert channel == ["all is well"]
+
+
+def test_a_search_from_within_finds_what_the_command_finds(cli: CommandLine, sessions: Sessions, upload: str) -> None:
+    answer = cli("chat", "--session", upload, text='/search upload limit\n/search "times out"\n/SEARCH xylophone\n')
+    outside = cli("search", "upload", "limit"), cli("search", '"times out"')
+
+    assert answer.out == outside[0].out + outside[1].out
+    assert upload in outside[0].out
+
+
+@pytest.mark.parametrize(
+    "line", ["/rewind", "/fork", "/export", "/jobs", "/triggers", "/title", "/send ops", "/search xylophone", "/home"]
+)
+def test_a_command_in_a_chat_in_which_nothing_was_asked_leaves_no_session(
+    cli: CommandLine, sessions: Sessions, line: str
+) -> None:
+    answer = cli("chat", "--agent", AGENT, text=f"{line}\n")
+
+    assert sessions.list().total == 0
+    assert "Kept in" not in answer.err
+    assert answer.err or line == "/search xylophone"
+
+
+def test_a_rewind_of_a_session_without_turns_says_that_there_is_nothing(cli: CommandLine, sessions: Sessions) -> None:
+    sessions.create("empty-0001").close()
+    answer = cli("chat", "--session", "empty-0001", text="/rewind\n")
+
+    assert answer.code == 3
+    assert "error: there is nothing to rewind yet\n" in answer.err
+
+
+def test_what_looks_like_a_command_is_sent_with_one_more_slash(cli: CommandLine, sessions: Sessions) -> None:
+    answer = cli("chat", "--agent", AGENT, text="/home\n//home\n// a comment\n /HELP\n")
+
+    assert "there is no command /home" in answer.err
+    assert "//home sends it as a prompt" in answer.err
+    assert [text for text in said(sessions) if text.startswith("/")] == ["/home", "// a comment"]
+    assert "/rewind [TURN]" in answer.out
+
+
+def test_why_a_job_failed_is_told_and_listed(cli: CommandLine, tmp_home: Path) -> None:
+    answer = cli("chat", "--agent", "tests.cli.agents:failing_job", text="go\n/jobs\n")
+
+    assert "background thumbnails: failed (ValueError: no picture there)" in answer.err
+    assert "thumbnails" in answer.out and "failed (ValueError: no picture there)" in answer.out
+
+
+def test_a_session_that_is_put_into_the_trash_meanwhile_says_how_it_comes_back(
+    sessions: Sessions, store_url: str
+) -> None:
+    remove = f"import sys, playhead; playhead.open({store_url!r}).trash(sys.argv[1])"
+    shown = meanwhile(
+        remove,
+        (READY, "hello\r"),
+        ("You said: hello.", ""),
+        (READY, "again\r"),
+        (READY, "\x03"),
+        ("", "\x04"),
+    ).shown
+
+    assert "To bring it back: playhead restore" in shown
+    assert "To go on: playhead resume" not in shown
+    assert "No such file" not in shown
+
+
+def test_a_session_that_is_deleted_meanwhile_is_not_one_to_go_on_with(sessions: Sessions, store_url: str) -> None:
+    delete = f"import sys, playhead; playhead.open({store_url!r}).delete(sys.argv[1])"
+    shown = meanwhile(
+        delete, (READY, "hello\r"), ("You said: hello.", ""), (READY, "again\r"), (READY, "\x03"), ("", "\x04")
+    ).shown
+
+    assert "was removed meanwhile." in shown
+    assert "To go on: playhead resume" not in shown
+    assert "No such file" not in shown
+
+
+def test_a_store_that_is_gone_meanwhile_is_named_and_not_one_to_go_on_with(sessions: Sessions, tmp_home: Path) -> None:
+    remove = f"import shutil; shutil.rmtree({str(tmp_home)!r})"
+    shown = meanwhile(
+        remove, (READY, "hello\r"), ("You said: hello.", ""), (READY, "again\r"), (READY, "\x03"), ("", "\x04")
+    )
+
+    assert "Traceback" not in shown.shown
+    assert "mistake in Playhead" not in shown.shown
+    assert "To go on: playhead resume" not in shown.shown
+
+
+def test_answers_are_broken_between_words_and_a_firings_is_parted_from_the_prompt(sessions: Sessions) -> None:
+    wordy = in_a_terminal(
+        "chat",
+        "--agent",
+        "tests.cli.agents:wordy",
+        typed=[(READY, "hello\r"), ("again please.", ""), (READY, "\x04")],
+        PROMPT_TOOLKIT_NO_CPR="1",
+        COLUMNS="40",
+    ).shown
+    fired = chat((READY, "timer\r"), ("due at", ""), ("", "\x04")).shown
+    answer = wordy[wordy.index("The upload") : wordy.index("again please.")].replace("\r", "").split("\n")
+
+    assert max(map(len, answer)) <= 40
+    assert " ".join(answer).rstrip() == WORDY.removesuffix("again please.").rstrip()
+    assert len(answer) > 2
+    assert "ended" not in fired
 
 
 def test_an_unknown_command_is_answered_with_the_nearest_and_is_no_prompt(sessions: Sessions) -> None:
@@ -218,6 +424,41 @@ def test_a_history_that_grew_too_long_keeps_its_newer_half(tmp_path: Path) -> No
     assert kept.startswith("\n# 2026-08-01")
     assert kept.endswith("+prompt 029999\n")
     assert [name.name for name in file.parent.iterdir()] == ["history"]
+
+
+def test_what_is_purged_leaves_the_history_and_the_rest_stays(
+    cli: CommandLine, sessions: Sessions, tmp_home: Path
+) -> None:
+    file = tmp_home / "playhead" / "state" / "history"
+    chat((READY, "my secret\x1b\rof two lines\r"), ("You said", ""), (READY, "\x04"))
+    chat((READY, "another\r"), ("You said", ""), (READY, "\x04"))
+    first = sessions.list().items[-1].key
+    before = file.read_text(encoding="utf-8")
+    answer = cli("rm", str(first), "--purge", "--yes")
+    after = file.read_text(encoding="utf-8")
+    shown = chat((READY, "\x1b[A\r"), ("You said: another", ""), (READY, "\x04"))
+
+    assert answer.code == 0
+    assert "my secret" in before and "of two lines" in before
+    assert "my secret" not in after and "of two lines" not in after
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert shown.code == 0
+
+
+def test_a_history_that_is_not_there_has_nothing_to_forget(tmp_path: Path) -> None:
+    assert forget(tmp_path / "history", {"hello"}) == 0
+
+
+def test_emptying_the_trash_says_where_what_was_typed_still_is(
+    cli: CommandLine, sessions: Sessions, tmp_home: Path
+) -> None:
+    without = cli("rm", "--empty-trash", "--yes")
+    chat((READY, "my secret\r"), ("You said", ""), (READY, "\x04"))
+    cli("rm", "@last")
+    answer = cli("rm", "--empty-trash", "--yes")
+
+    assert "history" not in without.err
+    assert str(tmp_home / "playhead" / "state" / "history") in answer.err
 
 
 def test_a_dumb_terminal_has_no_editor_and_converses_all_the_same(sessions: Sessions) -> None:
@@ -333,7 +574,16 @@ def test_a_chat_goes_on_with_a_session(cli: CommandLine, sessions: Sessions, upl
 
 
 @pytest.mark.parametrize(
-    ("text", "is_command"), [("/help", True), ("/rewind 2", True), ("/etc/hosts", False), ("/", False), ("a /b", False)]
+    ("text", "is_command"),
+    [
+        ("/help", True),
+        (" /Help", True),
+        ("//help", False),
+        ("/rewind 2", True),
+        ("/etc/hosts", False),
+        ("/", False),
+        ("a /b", False),
+    ],
 )
 def test_only_a_word_after_a_slash_is_a_command(text: str, is_command: bool) -> None:
     assert slash.is_command(text) is is_command

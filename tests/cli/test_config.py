@@ -1,9 +1,11 @@
 """`playhead config`: what holds and who said so, and a file that is changed line by line."""
 
+import errno
 import os
 import stat
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -189,6 +191,30 @@ def test_a_change_says_what_was_wanted_or_is_refused(text: str, value: str | Non
 
     assert after.get("model") == value
     assert {**before, "model": value} == {**after, "model": value}
+
+
+@pytest.mark.parametrize(("call", "said"), [("open", "Permission denied"), ("fsync", "No space left on device")])
+def test_a_file_that_cannot_be_written_is_named_and_stays_as_it_was(
+    cli: CommandLine, file: Path, monkeypatch: pytest.MonkeyPatch, call: str, said: str
+) -> None:
+    cli("config", "set", "model", "small")
+    before = file.read_text()
+    number = errno.EACCES if call == "open" else errno.ENOSPC
+    true_open = os.open
+
+    def refused(path: object, *arguments: Any) -> int:
+        if call == "open" and not str(path).endswith(".new"):
+            return true_open(path, *arguments)  # type: ignore[arg-type]
+        raise OSError(number, os.strerror(number), *([path] if call == "open" else []))
+
+    with monkeypatch.context() as refusing:
+        refusing.setattr(os, call, refused)
+        answer = cli("config", "set", "model", "large")
+
+    assert answer.code == 1
+    assert answer.err == f"error: {file} cannot be written: {said}; it is as it was\n"
+    assert file.read_text() == before
+    assert os.listdir(file.parent) == [file.name]
 
 
 def test_a_folder_that_cannot_be_made_is_reported_in_a_sentence(cli: CommandLine, tmp_home: Path) -> None:

@@ -1,5 +1,6 @@
 """`playhead export`: files that are whole or not there, and JSON Lines that come in again."""
 
+import errno
 import gzip
 import json
 import os
@@ -8,13 +9,15 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
 
 import playhead
 from playhead import Sessions
-from playhead.formats.jsonl import import_jsonl
+from playhead.formats.exporting import export_session
+from playhead.formats.jsonl import Written, import_jsonl
 from tests.cli.conftest import ESCAPES, CommandLine
 from tests.cli.terminals import in_a_terminal
 from tests.conftest import PROJECT
@@ -113,7 +116,7 @@ def test_where_the_export_fails_no_file_is_left(
 
     assert (answer.code, nowhere.code) == (3, 1)
     assert "has no event 999" in answer.err
-    assert "No such file or directory" in nowhere.err
+    assert nowhere.err == f"error: {tmp_path}/absent/a.md cannot be written: No such file or directory\n"
     assert [one.name for one in tmp_path.iterdir() if one.is_file()] == []
 
 
@@ -132,6 +135,73 @@ def test_a_folder_gets_a_file_for_each_session_with_a_safe_name_of_its_own(
     assert sorted(one["file"] for one in answer.json["sessions"]) == [str(folder / name) for name in files]
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert not (tmp_path.parent / "etc").exists()
+
+
+@pytest.mark.parametrize("names", [["--all"], ["upload-0001", "hostile-0001"]])
+@pytest.mark.parametrize("format", ["jsonl", "md", "html"])
+def test_several_sessions_make_a_folder_of_a_name_without_an_ending(
+    cli: CommandLine, upload: str, hostile: str, tmp_path: Path, format: str, names: list[str]
+) -> None:
+    answer = cli("export", *names, "-f", format, "-o", str(tmp_path / "out" / "pages"))
+
+    assert answer.code == 0
+    assert {path.name for path in (tmp_path / "out" / "pages").iterdir()} == {
+        f"{upload}.{format}",
+        f"{hostile}.{format}",
+    }
+
+
+def test_one_session_and_a_name_that_is_there_are_files(
+    cli: CommandLine, upload: str, hostile: str, tmp_path: Path
+) -> None:
+    (tmp_path / "there").write_text("mine")
+    one = cli("export", upload, "-f", "md", "-o", str(tmp_path / "one"))
+    there = cli("export", "--all", "-f", "md", "-o", str(tmp_path / "there"))
+    ending = cli("export", "--all", "-f", "md", "-o", str(tmp_path / "all.txt"))
+
+    assert [answer.code for answer in (one, there, ending)] == [0, 1, 0]
+    assert (tmp_path / "one").is_file() and (tmp_path / "all.txt").is_file()
+    assert (tmp_path / "there").read_text() == "mine"
+
+
+@pytest.mark.parametrize("problem", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), KeyboardInterrupt()])
+def test_an_export_that_is_broken_off_names_the_file_and_counts_those_before_it(
+    cli: CommandLine,
+    sessions: Sessions,
+    upload: str,
+    hostile: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    problem: BaseException,
+) -> None:
+    calls = iter([None, problem])
+
+    def broken_off(*arguments: Any, **options: Any) -> Written:
+        found = next(calls)
+        if found is not None:
+            raise found
+        return export_session(*arguments, **options)
+
+    monkeypatch.setattr("playhead.cli.export.export_session", broken_off)
+    answer = cli("export", upload, hostile, "-o", f"{tmp_path}/out/")
+    said = f"{tmp_path}/out/{hostile}.jsonl cannot be written: No space left on device"
+
+    assert answer.code == (1 if isinstance(problem, OSError) else 130)
+    assert answer.err.splitlines() == [
+        f"1 of 2 sessions went to {tmp_path}/out before that.",
+        f"error: {said if isinstance(problem, OSError) else 'interrupted'}",
+    ]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [f"{upload}.jsonl"]
+
+
+def test_one_of_anything_is_said_in_the_singular(cli: CommandLine, sessions: Sessions, tmp_path: Path) -> None:
+    sessions.create("bare-0001").close()
+    sessions.create("bare-0002").close()
+    first = cli("export", "bare-0001", "-o", f"{tmp_path}/")
+    again = cli("export", "--all", "-o", f"{tmp_path}/")
+
+    assert first.err == f"Wrote 1 session (1 event) to {tmp_path}.\n"
+    assert again.err.startswith("error: 1 of the files is there already; --force overwrites it\n")
 
 
 def test_no_file_of_a_folder_is_written_where_one_is_there(

@@ -3,9 +3,11 @@
 import io
 
 import pytest
+from typer.main import get_command
 
-from playhead import errors
+from playhead import Sessions, errors
 from playhead.cli.failures import EXIT_CODES, Failure, exit_code, guarded, message
+from playhead.cli.main import COMMANDS, app
 from playhead.cli.terminal import Terminal
 from tests.cli.conftest import CommandLine
 
@@ -101,8 +103,63 @@ def test_a_usage_error_points_to_the_help(cli: CommandLine) -> None:
     assert unknown.err == 'error: there is no command "serach"; did you mean search?\n  see: playhead --help\n'
     assert option.err.startswith("error: no such option: --nope")
     assert option.err.endswith("  see: playhead list --help\n")
-    assert value.err.startswith("error: invalid value for")
+    assert value.err == 'error: --count is a whole number, not "many"\n  see: playhead list --help\n'
     assert missing.err == "error: missing argument 'SESSION'\n  see: playhead show --help\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (["list", "-n", "0"], '--count is 1 or more, not "0"'),
+        (["stats", "--days", "100001"], '--days is 100,000 or less, not "100001"'),
+        (["stats", "--days", "1.5"], '--days is a whole number, not "1.5"'),
+        (["stats", "--days", "9" * 5_000], f'--days is a whole number, not "{"9" * 60}…"\n'),
+        (["list", "--sort", "'\x1b[2J"], '--sort is last-active, created or title, not "\'␛[2J"'),
+        (["db", "mend"], 'ACTION is path, backup, check or shell, not "mend"'),
+        (["export", "x", "--format", "pdf"], '--format is jsonl, md or html, not "pdf"'),
+        (["resume", "--lat"], "no such option: --lat; did you mean --agent, --at or --last?"),
+        (["import", "--interval", "soon"], '--interval is a number, not "soon"'),
+        (["list", "a", "b"], "nothing more is expected after: a b"),
+    ],
+)
+def test_what_an_option_is_is_said_in_our_words(cli: CommandLine, call: list[str], said: str) -> None:
+    answer = cli(*call)
+
+    assert answer.code == 2
+    assert answer.err.startswith(f"error: {said}")
+    assert answer.err.endswith(f"  see: playhead {call[0]} --help\n")
+    assert "Input should" not in answer.err and "Value error" not in answer.err
+
+
+def test_every_option_of_a_few_values_says_which_in_our_words(cli: CommandLine) -> None:
+    """Whatever a command is given, no sentence of the library that reads options comes out."""
+    found = {}
+    for name in COMMANDS:
+        for option in get_command(app).get_command(None, name).params:  # type: ignore[attr-defined]
+            if option.param_type_name == "option" and not getattr(option, "is_flag", False):
+                answer = cli(name, option.opts[-1], "no such value")
+                if "Input should" in answer.err or "Value error" in answer.err:
+                    found[f"{name} {option.opts[-1]}"] = answer.err
+
+    assert found == {}
+
+
+def test_a_session_without_turns_is_said_to_have_none(cli: CommandLine, sessions: Sessions) -> None:
+    sessions.create("empty-0001").close()
+    answers = [cli("show", "empty-0001", "--turn", "1"), cli("rewind", "empty-0001", "--to", "1")]
+
+    assert [answer.code for answer in answers] == [3, 3]
+    assert {answer.err for answer in answers} == {"error: session 'empty-0001' has no turns on its path\n"}
+
+
+def test_an_interrupted_command_claims_nothing_about_what_was_written() -> None:
+    terminal, err = _terminal()
+
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    assert guarded(interrupted, terminal) == 130
+    assert err.getvalue() == "error: interrupted\n"
 
 
 def test_a_url_that_names_no_store_is_a_usage_error(cli: CommandLine) -> None:

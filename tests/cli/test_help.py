@@ -78,7 +78,7 @@ def test_help_is_written_in_the_imperative_without_a_full_stop(name: str) -> Non
 def test_every_example_in_the_help_runs(
     name: str, tmp_home: Path, tmp_path: Path, sessions: Sessions, upload: str, claude_home: Path
 ) -> None:
-    if name == "run" and importlib.util.find_spec("playhead.agents.default") is None:
+    if name == "run" and importlib.util.find_spec("playhead.agents.built_in.default") is None:
         pytest.skip("the built-in agent is not part of this checkout")
     if shutil.which("jq") is None:
         pytest.skip("the examples use jq, which is not installed")
@@ -133,6 +133,19 @@ def test_the_front_page_lists_every_command(cli: CommandLine) -> None:
         name for name, (_, summary) in COMMANDS.items() if f"{name} " not in asked.out or summary not in asked.out
     ] == []
     assert (bare.code, bare.out) == (0, asked.out)
+
+
+def test_completion_is_offered_by_the_command_and_by_no_option(cli: CommandLine) -> None:
+    assert "-completion" not in cli("--help").out
+    assert "completion " in cli("--help").out
+
+
+@pytest.mark.parametrize("columns", [20, 30, 40, 50])
+def test_help_is_as_narrow_as_the_terminal(cli: CommandLine, columns: int) -> None:
+    about = cli("pin", "--help", COLUMNS=str(columns)).out.partition("Arguments:")[0].splitlines()
+
+    assert max(len(line) for line in about[1:]) <= columns
+    assert len(about) > 80 // columns
 
 
 def test_every_command_is_under_one_heading_of_the_front_page() -> None:

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from playhead import Sessions
+from playhead.errors import StoreFull
 from tests.cli.conftest import CLAUDE_SESSION, CommandLine, claude_record
 from tests.cli.terminals import in_a_terminal
 from tests.conftest import PROJECT
@@ -32,7 +34,7 @@ def test_a_second_import_finds_nothing_new(cli: CommandLine, sessions: Sessions,
     again = cli("import", str(claude_home))
 
     assert (again.code, again.out) == (0, "")
-    assert again.err == "Nothing new in 1 sessions.\n"
+    assert again.err == "Nothing new in 1 session.\n"
     assert sessions.get(IMPORTED).seq == before
 
 
@@ -101,12 +103,21 @@ def test_a_machine_without_the_program_says_where_it_looked(cli: CommandLine, tm
     assert str(tmp_home / ".claude") in answer.err
 
 
-def test_an_empty_folder_has_nothing_to_import(cli: CommandLine, tmp_path: Path) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    answer = cli("import", str(empty))
+def test_a_folder_without_a_session_is_a_failure_that_names_it_and_stops_no_other(
+    cli: CommandLine, claude_home: Path, tmp_path: Path
+) -> None:
+    empty, other = tmp_path / "empty", tmp_path / "other"
+    for folder in (empty, other):
+        folder.mkdir()
+    (other / "measured.jsonl").write_text('{"at": 1}\n')
+    alone = cli("import", str(empty))
+    both = cli("import", str(other), str(claude_home))
 
-    assert (answer.code, answer.err) == (0, "There are no sessions here to import.\n")
+    assert (alone.code, alone.out) == (1, "")
+    assert alone.err.splitlines() == [f"error: there are no sessions in {empty}"]
+    assert both.code == 1
+    assert [row[0] for row in both.rows] == [IMPORTED]
+    assert f"measured.jsonl in {other} is of no format that is read here" in both.err
 
 
 def test_a_source_that_cannot_be_read_does_not_stop_the_others(
@@ -167,7 +178,7 @@ def test_an_interrupted_import_keeps_what_it_wrote_and_goes_on_from_there(
     document = cli("import", str(claude_home), "--json").json
 
     assert stopped.returncode == 130
-    assert "Interrupted. What was imported stays" in stopped.stderr
+    assert "Interrupted. What was imported stays; run it again to go on from there. 3" in stopped.stderr
     assert "Traceback" not in stopped.stderr
     assert kept == 10
     assert document["is_interrupted"] is False
@@ -196,3 +207,83 @@ def test_progress_is_shown_at_a_terminal_and_nowhere_else(cli: CommandLine, clau
 
     assert "Reading" not in answer.out + answer.err + quiet
     assert "Reading 1 of 1" in shown
+
+
+def test_what_stands_in_the_way_of_all_sources_ends_it_behind_a_report_of_what_came_in(
+    cli: CommandLine, sessions: Sessions, claude_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file,) = claude_home.rglob("*.jsonl")
+    for number in range(4):
+        id = f"{number:08x}-0000-4000-8000-000000000000"
+        file.with_name(f"{id}.jsonl").write_text(claude_record(1, "user", "Hello", session=id), encoding="utf-8")
+    ingest = Sessions.ingest
+    done: list[object] = []
+
+    def full_at_the_third(store: Sessions, *given: Any, **named: Any) -> Any:
+        if len(done) % 3 == 2:
+            raise StoreFull("sessions: no space left; nothing was written, free some and retry")
+        done.append(ingest(store, *given, **named))
+        return done[-1]
+
+    monkeypatch.setattr(Sessions, "ingest", full_at_the_third)
+    answer = cli("import", str(claude_home))
+    in_store = sessions.list().total
+    document = cli("import", str(claude_home), "--json")
+    monkeypatch.setattr(Sessions, "ingest", ingest)
+    after = cli("import", str(claude_home))
+
+    assert (answer.code, len(answer.rows), in_store) == (1, 2, 2)
+    assert answer.err.splitlines()[-3:] == [
+        "Added 2 events to 2 sessions, 2 of them new.",
+        "Stopped. What was imported stays; run it again to go on from there. 3 sessions of 5 to go.",
+        "error: sessions: no space left; nothing was written, free some and retry",
+    ]
+    assert document.code == 1
+    assert (document.json["unchanged_count"], document.json["unreached_count"]) == (2, 3)
+    assert "no space left" in document.json["stopped"]
+    assert (after.code, sessions.list().total) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"type":"user","sessionId":"s","message":' + '{"x":' * 5000 + "1" + "}" * 5000 + "}", "nested too deeply"),
+        ('{"type":"user","sessionId":"s","message":"torn', "unterminated string"),
+    ],
+    ids=["nested without end", "torn"],
+)
+@pytest.mark.parametrize("options", [(), ("--format", "claude-code")], ids=["told by its content", "named"])
+def test_a_session_of_which_nothing_can_be_read_is_named_with_the_line_and_the_reason(
+    cli: CommandLine, tmp_path: Path, line: str, reason: str, options: tuple[str, ...]
+) -> None:
+    file = tmp_path / "session.jsonl"
+    file.write_text(line + "\n")
+    answer = cli("import", str(file), *options)
+
+    assert (answer.code, answer.out) == (1, "")
+    assert len(answer.err.splitlines()) == 1
+    assert f"{file} holds no record of Claude Code: line 1, byte 0, " in answer.err
+    assert reason in answer.err
+
+
+def test_the_place_for_a_path_is_not_left_empty(cli: CommandLine, claude_home: Path) -> None:
+    answer = cli("import", "", str(claude_home))
+
+    assert (answer.code, answer.out) == (2, "")
+    assert "empty" in answer.err
+
+
+def test_a_last_line_that_is_being_written_is_told_from_one_that_is_damaged(
+    cli: CommandLine, claude_home: Path
+) -> None:
+    (file,) = claude_home.rglob("*.jsonl")
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(claude_record(3, "user", "Raise the limit.")[:60])
+    answer = cli("import", str(claude_home))
+    skipped = cli("import", str(claude_home), "--again", "--json").json["sessions"]
+    notes = [line for line in answer.err.splitlines() if str(file) in line]
+
+    assert [note.partition(":")[0] for note in notes] == ["Left out", "Not read yet"]
+    assert notes[1].endswith("60 bytes: the last line has no end; the next import looks at it again.")
+    assert "1 stretch was left out." in answer.err
+    assert [one["is_pending"] for session in skipped for one in session["skipped"]] == [False, True]

@@ -2,7 +2,12 @@
 
 import io
 import json
+import os
+import re
+import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +193,8 @@ def test_every_real_file_of_these_formats_is_imported_with_the_counts_of_its_rea
     assert prompts["claude-code"] == 6 + 11 + 2 + 7 + 3 + 4 + 1 + 13 + 1 + 2
     assert prompts["codex"] == 2 + 2 + 6 + 10 + 2 + 3
     assert document["failures"] == []
-    assert (again["added_count"], again["sessions"], again["unchanged_count"]) == (0, [], 121)
+    assert (again["added_count"], again["sessions"], again["unchanged_count"]) == (0, [], 71)
+    assert document["silent_count"] == again["silent_count"] == 50
     assert cli("verify", "--all").code == 0
 
 
@@ -222,3 +228,95 @@ def test_a_session_in_the_trash_does_not_come_back_by_an_import(
 
     assert left_alone["purged"] == [id]
     assert [one["id"] for one in again["sessions"]] == [id]
+
+
+def test_runs_in_which_nobody_said_anything_are_counted(cli: CommandLine, tmp_path: Path) -> None:
+    history = tmp_path / "history.md"
+    history.write_text(AIDER + "\n# aider chat started at 2026-07-03 10:00:00\n\n" * 2, encoding="utf-8")
+    answer = cli("import", str(history))
+    again = cli("import", str(history))
+    document = cli("import", str(history), "--again", "--json").json
+
+    assert "2 sessions were passed over: nobody said anything in them." in answer.err
+    assert again.err.splitlines()[0] == "Nothing new in 1 session."
+    assert (document["silent_count"], document["formats"][0]["silent_count"]) == (2, 2)
+
+
+def test_bytes_that_are_no_history_are_none_under_any_name_of_their_format(
+    cli: CommandLine, sessions: Sessions, tmp_path: Path
+) -> None:
+    noise = bytes(number * 7919 % 256 for number in range(5000))
+    for name in ("noise.md", ".aider.chat.history.md"):
+        (tmp_path / name).write_bytes(noise)
+        answer = cli("import", str(tmp_path / name), "--format", "aider")
+
+        assert (answer.code, answer.out) == (1, "")
+        assert "is no history of aider" in answer.err
+    assert sessions.list().total == 0
+
+
+@pytest.mark.parametrize("arguments", [("-",), ("FIFO",), ("--format", "jsonl", "FILE")])
+def test_what_is_no_export_of_ours_is_told_so_in_our_own_words(
+    cli: CommandLine, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    text = claude_record(1, "user", "Hello")
+    file, fifo = tmp_path / "session.jsonl", tmp_path / "fifo"
+    file.write_text(text, encoding="utf-8")
+    with fed(fifo, text.encode()):
+        named = [str({"FIFO": fifo, "FILE": file}.get(one, one)) for one in arguments]
+        answer = cli("import", *named, text=text)
+
+    assert (answer.code, answer.out) == (1, "")
+    assert "is no Playhead export" in answer.err
+    assert "$" not in answer.err
+    assert ("name the file" in answer.err) is (arguments[-1] != "FILE")
+
+
+def test_an_export_is_read_from_a_named_pipe_and_nothing_else_is(
+    cli: CommandLine, sessions: Sessions, tmp_path: Path
+) -> None:
+    fifo = tmp_path / "fifo"
+    with fed(fifo, exported("First")):
+        answer = cli("import", str(fifo))
+    other = cli("import", str(fifo), "--format", "codex")
+    watched = cli("import", str(fifo), "--watch")
+    device = cli("import", os.devnull)
+
+    assert (answer.code, [row[0] for row in answer.rows]) == (0, ["ours-0000"])
+    assert (other.code, "is a pipe" in other.err) == (1, True)
+    assert (watched.code, "cannot be watched" in watched.err) == (2, True)
+    assert (device.code, "is neither a file nor a folder" in device.err) == (1, True)
+
+
+@contextmanager
+def fed(fifo: Path, data: bytes) -> Iterator[None]:
+    """A named pipe that somebody writes to, for whoever opens it."""
+
+    def write() -> None:
+        with suppress(BrokenPipeError):
+            fifo.write_bytes(data)
+
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    try:
+        yield
+    finally:
+        # Where nobody opened it, this lets the writer go.
+        os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
+        writer.join(5)
+
+
+def test_a_session_with_a_hostile_id_gets_a_plain_one_and_says_what_it_was_called(
+    cli: CommandLine, sessions: Sessions, tmp_path: Path
+) -> None:
+    stated = f"../../../etc/pa{ESCAPES}"
+    file = tmp_path / "session.jsonl"
+    file.write_text(claude_record(1, "user", "Hello", session=stated), encoding="utf-8")
+    id = cli("import", str(file), "--json").json["sessions"][0]["id"]
+    again = cli("import", str(file), "--json").json
+    (started,) = (event for event in sessions.get(id).events() if event.kind == "session_started")
+
+    assert re.fullmatch(r"claude-code\.[a-zA-Z0-9-]{1,60}", id)
+    assert started.body["extra"] == {"import": {"id": stated}}
+    assert (again["added_count"], again["unchanged_count"]) == (0, 1)

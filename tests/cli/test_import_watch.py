@@ -12,10 +12,14 @@ from pathlib import Path
 import pytest
 
 from playhead import Sessions
+from playhead.cli import import_
+from playhead.cli.import_report import Report
 from playhead.formats import watching
+from playhead.formats.registry import Found, Unread, look
 from playhead.formats.watching import Watch
 from tests.cli.conftest import CLAUDE_SESSION, CommandLine, claude_record
 from tests.conftest import PROJECT
+from tests.formats.test_chatgpt import BASE, conversation, exported
 from tests.formats.test_registry import CODEX, codex_lines
 
 TIMEOUT_S = 30
@@ -167,6 +171,83 @@ def test_runs_of_aider_and_sessions_of_codex_are_followed_as_well(
     watch.stop()
 
     assert sorted(row.id.partition(".")[0] for row in sessions.list().items) == ["aider", "aider", "codex"]
+
+
+def test_a_source_that_makes_no_sense_for_a_while_is_said_once_and_comes_in_when_it_does(
+    watching_in: Callable[..., Watching], sessions: Sessions, tmp_path: Path
+) -> None:
+    folder = tmp_path / "export"
+    folder.mkdir()
+    whole = [conversation(BASE, "a2"), conversation(BASE, "a2", conversation_id="other")]
+    file = exported(folder, whole[0])
+    watch = watching_in(str(folder))
+    watch.until_said("Watching for more")
+    exported(folder, *whole)
+    file.write_text(file.read_text()[:-20])
+    watch.until_said("breaks off")
+    time.sleep(1.5)
+    said = watch.err.read_text().count("breaks off")
+    exported(folder, *whole)
+    watch.until(lambda: sessions.list().total == 2)
+    watch.stop()
+
+    assert said == 1
+
+
+def test_a_change_is_not_lost_where_its_file_could_not_be_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that is away for a moment, or that may not be opened, changes nothing in its files."""
+    known, other, new = (tmp_path / f"00000000-0000-4000-8000-00000000000{number}.jsonl" for number in (1, 2, 3))
+    for file in (known, other):
+        append(file, claude_record(1, "user", "Hello"))
+    roots = [import_._Root(tmp_path, None, is_named=True)]
+    changes = Watch([tmp_path])
+    found, unread = import_._found(roots, Report())
+    followed = import_._Followed(roots, changes, found, unread)
+    is_away = True
+
+    def looked(path: Path, format: str | None = None) -> tuple[list[Found], list[Unread]]:
+        return ([], [Unread(path, "away")]) if is_away else look(path, format)
+
+    def changed() -> tuple[list[Path], list[str]]:
+        report = Report()
+        sources = followed.changed(report)
+        return sorted(source.path for source in sources), [one["error"] for one in report.failures]
+
+    monkeypatch.setattr(import_, "look", looked)
+    append(known, claude_record(2, "user", "More"))
+    rounds = [changed()]
+    append(new, claude_record(1, "user", "Hello"))
+    rounds.append(changed())
+    is_away = False
+    rounds += [changed() for _ in range(2 * import_.LOOKS_UNTIL_AGAIN)]
+
+    assert len(found) == 2
+    assert rounds[:2] == [([], ["away"])] * 2
+    assert [one for one in rounds[2:] if one != ([], [])] == [([known, new], [])]
+
+
+def test_a_last_line_that_is_being_written_is_said_once_and_comes_in_when_it_is_whole(
+    watching_in: Callable[..., Watching], sessions: Sessions, claude_home: Path
+) -> None:
+    (file,) = claude_home.rglob("*.jsonl")
+    line = claude_record(3, "user", "Raise the limit.")
+    append(file, line[:40])
+    watch = watching_in(str(claude_home))
+    watch.until_said("Watching for more")
+    said = watch.err.read_text().count("Not read yet")
+    for end in range(41, 46):
+        append(file, line[end - 1 : end])
+        time.sleep(0.25)
+    rounds = watch.err.read_text().partition("Watching for more")[2]
+    append(file, line[45:])
+    watch.until(lambda: sessions.search("raise the limit").hits != [])
+    watch.stop()
+
+    assert said == 1
+    assert "Left out" not in rounds
+    assert "Not read yet" not in rounds
 
 
 def test_a_dry_run_cannot_watch(cli: CommandLine, claude_home: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from playhead import Sessions
+from playhead.cli.text import width
 from tests.cli.conftest import CommandLine
 from tests.cli.terminals import in_a_terminal
 
@@ -109,7 +110,9 @@ def test_the_current_folder_is_a_project(
     monkeypatch.chdir(here)
 
     assert _ids(cli("list", "--project", ".").rows) == ["here-0001"]
+    assert _ids(cli("list", "--cwd").rows) == ["here-0001"]
     assert _ids(cli("list", "--project", "..").rows) == ["elsewhere-0001"]
+    assert cli("list", "--project", "..", "--cwd").code == 2
 
 
 def test_what_is_cut_off_is_counted_and_never_silent(cli: CommandLine, three: Sessions) -> None:
@@ -163,6 +166,26 @@ def test_at_a_terminal_rows_stand_under_headings_with_ages(sessions: Sessions) -
     assert shown[0].split() == ["ID", "TITLE", "AGENTS", "TURNS", "STATUS", "ACTIVE"]
     assert shown[2].startswith("claude-code.0b7c2f8e  A title that should be read in full, if it can")
     assert all(len(line) <= 100 for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("columns", "headings"),
+    [
+        (80, ["ID", "TITLE", "AGENTS", "TURNS", "STATUS", "ACTIVE"]),
+        (60, ["ID", "TITLE", "STATUS"]),
+        (40, ["ID", "TITLE"]),
+        (20, ["ID"]),
+    ],
+)
+def test_no_row_is_wider_than_the_terminal(sessions: Sessions, columns: int, headings: list[str]) -> None:
+    id = "claude-code.0b7c2f8e-5d1a-4c1e-9a43-1f2e3d4c5b6a"
+    with sessions.create(id, title="A title that should be read in full, if it can") as session:
+        session.append("turn_started", {"cause": "user"}, agent="coordinator", turn="turn-1")
+    heading, row = in_a_terminal("list", NO_COLOR="1", COLUMNS=str(columns)).shown.splitlines()[:2]
+
+    assert heading.split() == headings
+    assert row.startswith("claude-code.0b7c2f8e")
+    assert max(width(heading), width(row)) <= columns
 
 
 def test_a_store_is_named_before_or_after_the_command(cli: CommandLine, sessions: Sessions, tmp_home: Path) -> None:

@@ -1,6 +1,7 @@
 """The picker: what it shows, what keys do, and how little of ten thousand sessions a key touches."""
 
 from concurrent.futures import Future
+from pathlib import Path
 
 import pytest
 from prompt_toolkit.input import create_pipe_input
@@ -15,6 +16,7 @@ from playhead.features.listing import Listed
 from playhead.model.ids import SessionKey
 from playhead.views.summary import Summary
 from tests.cli.conftest import ESCAPES
+from tests.cli.terminals import in_a_terminal
 
 NOW = 1_785_585_600.0
 MANY = 10_000
@@ -130,6 +132,44 @@ def test_a_row_shows_what_a_list_shows() -> None:
     assert pinned.split()[-5:] == ["coordinator", "open", "3", "5", "min"]
     assert "(not a database)" in unreadable and "unreadable" in unreadable
     assert haystack(listed(5)).startswith("upload 5\n")
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (20, "  Upload 5 fails on…"),
+        (30, "  Upload 5 fails on CI       3"),
+        (40, "  Upload 5 fails on…  open             3"),
+        (50, "  Upload 5 fails on CI  open             3   5 min"),
+    ],
+)
+def test_on_a_narrow_terminal_the_title_keeps_its_room(width: int, shown: str) -> None:
+    assert row_text(listed(5, title="Upload 5 fails on CI"), NOW, width) == shown
+
+
+def test_a_title_of_which_nothing_can_be_seen_is_shown_as_its_id() -> None:
+    assert row_text(listed(5, title="\u200b\u200d\u2060"), NOW, 80).split()[0] == "session-00005"
+
+
+def test_a_list_that_is_empty_says_what_to_do(tmp_home: Path) -> None:
+    without = in_a_terminal("resume", typed=[("no session yet", "\x03")]).shown
+    begun = in_a_terminal("run", "hello", "--agent", "tests.cli.agents:echo")
+    unmatched = in_a_terminal("resume", typed=[("1 session", "zebra"), ("No session has all these words", "\x03")])
+
+    assert "playhead import" in without
+    assert begun.code == 0
+    assert unmatched.code == 130
+
+
+def test_a_preview_is_broken_between_words(sessions: Sessions) -> None:
+    answer = "The upload test times out after thirty seconds, so raise the limit to sixty."
+    with sessions.create("wordy-0001", title="Wordy") as session, session.turn("Why?") as turn:
+        turn.say(answer)
+    lines = preview(sessions, SessionKey("default", "default", "wordy-0001"), 40).splitlines()
+    said = [line for line in lines if line.startswith("  ") and line.strip() != "Why?"]
+
+    assert max(map(len, lines)) <= 40
+    assert " ".join(line.strip() for line in said) == answer
 
 
 def test_a_preview_reads_the_tail_and_not_the_log(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from playhead import Sessions
+from playhead import Sessions, _entry
 from tests.conftest import PROJECT
 
 PLAYHEAD = f"{shlex.quote(sys.executable)} -m playhead._entry"
@@ -22,7 +22,7 @@ TOO_MUCH |= {
     "prompt_toolkit",
     "pydantic_ai",
     "markdown_it",
-    "playhead.agents.default",
+    "playhead.agents.built_in.default",
     "playhead.server",
 }
 
@@ -98,6 +98,18 @@ def test_a_reader_that_goes_away_ends_the_command_without_a_word(long_session: s
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+def test_an_interrupt_while_it_starts_is_one_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("importlib.util.find_spec", interrupted)
+
+    assert _entry.main() == 130
+    assert capsys.readouterr().err == "Interrupted.\n"
 
 
 def test_a_full_disk_is_reported_once(upload: str) -> None:

@@ -208,6 +208,28 @@ def test_a_person_is_asked_before_the_head_moves(sessions: Sessions, upload: str
     assert sessions.get(upload).turn_count == 1
 
 
+@pytest.mark.parametrize(
+    "flags", [["--model", "m"], ["--agent", AGENT], ["--documents", "."], ["--json", "--agent", AGENT]]
+)
+def test_flags_about_who_answers_are_refused_where_nothing_is_answered(
+    cli: CommandLine, upload: str, flags: list[str]
+) -> None:
+    answer = cli("resume", "--last", *flags)
+
+    assert (answer.code, answer.out) == (2, "")
+    assert "playhead run --session" in answer.err
+
+
+def test_ctrl_c_at_the_question_says_that_nothing_was_changed(sessions: Sessions, upload: str) -> None:
+    before = sessions.get(upload).seq
+    first_turn = next(event.seq for event in sessions.get(upload).events(kinds=["turn_ended"]))
+    shown = _resumed(upload, "--at", str(first_turn), typed=[("[y/N] ", "\x03")])
+
+    assert shown.code == 130
+    assert "interrupted; nothing was changed" in shown.shown
+    assert sessions.get(upload).seq == before
+
+
 def test_the_last_session_of_a_folder_is_found(
     cli: CommandLine, sessions: Sessions, upload: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -219,7 +241,10 @@ def test_the_last_session_of_a_folder_is_found(
     assert none.code == 3
     assert f"{upload}  Flaky upload test" in none.err
     assert cli("resume", "--cwd", "--json").json["session"]["id"] == "here-0001"
+    assert cli("resume", "--project", ".", "--json").json["session"]["id"] == "here-0001"
+    assert cli("resume", "--project", "/elsewhere", "--json").json["session"]["id"] == "later-0001"
     assert cli("resume", "--cwd", "--last").code == 2
+    assert cli("resume", "--project", ".", "--cwd").code == 2
     assert cli("resume", "--pick").code == 2
 
 

@@ -126,7 +126,7 @@ def test_the_trash_is_emptied(cli: CommandLine, sessions: Sessions, upload: str,
 
     assert [row[0] for row in dry.rows] == [row[0] for row in wet.rows] == kept == [upload]
     assert (in_trash(cli), listed(cli)) == ([], [other])
-    assert (again.code, again.out) == (0, "")
+    assert (again.code, again.out, again.err) == (0, "", "The trash is empty.\n")
 
 
 @pytest.mark.parametrize("options", [["--purge", "upload-0001"], ["--empty-trash"]])

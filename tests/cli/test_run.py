@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from playhead import Sessions
+from tests.cli.agents import WORDY
 from tests.cli.conftest import CommandLine
 from tests.cli.terminals import in_a_terminal
 
@@ -126,6 +127,59 @@ def test_an_agent_that_fails_leaves_what_it_said_and_a_failed_turn(
     assert "Traceback" not in answer.err
     assert session.conversation()[-1].text == "It begins "
     assert ended["status"] == "failed"
+
+
+def test_an_agent_that_fails_ends_the_line_and_says_where_the_session_is(
+    cli: CommandLine, sessions: Sessions, use_agent: UseAgent
+) -> None:
+    use_agent("failing")
+    answer = cli("run", "-p", "hello")
+    key = sessions.get("@last").key
+
+    assert answer.out == "It begins \n"
+    assert answer.err.startswith(
+        f"Kept in {key} as turn 1. The turn is failed. To go on: playhead resume {key}\nerror: "
+    )
+
+
+@pytest.mark.parametrize(("agent", "status", "code"), [("failing", "failed", 1), ("interrupted", "cancelled", 130)])
+def test_a_run_that_fails_or_is_interrupted_prints_its_closing_object(
+    cli: CommandLine, sessions: Sessions, use_agent: UseAgent, agent: str, status: str, code: int
+) -> None:
+    use_agent(agent)
+    whole = cli("run", "-p", "hello", "--json")
+    id_of_whole = sessions.get("@last").id
+    lines = cli("run", "-p", "hello", "--jsonl")
+    end = [json.loads(line) for line in lines.out.splitlines()][-1]
+
+    assert whole.code == lines.code == code
+    assert (whole.json["session"]["id"], whole.json["status"], whole.json["text"]) == (
+        id_of_whole,
+        status,
+        "It begins ",
+    )
+    assert (end["type"], end["session"], end["status"], end["text"]) == (
+        "end",
+        sessions.get("@last").id,
+        status,
+        "It begins ",
+    )
+
+
+def test_a_run_says_for_which_job_it_waits(cli: CommandLine, use_agent: UseAgent) -> None:
+    use_agent("leaving_a_job")
+    answer = cli("run", "-p", "hello")
+
+    assert answer.out == "It is begun.\n"
+    assert "Waiting for job thumbnails. Ctrl-C cancels it." in answer.err
+
+
+def test_on_a_terminal_an_answer_is_broken_between_words(tmp_home: Path) -> None:
+    shown = in_a_terminal("run", "hello", "--agent", "tests.cli.agents:wordy", COLUMNS="40").shown.replace("\r", "")
+    answer = shown[: shown.index("Kept in")].splitlines()
+
+    assert " ".join(answer).strip() == WORDY
+    assert max(map(len, answer)) <= 40
 
 
 def test_an_interrupted_run_ends_with_130_and_a_cancelled_turn(

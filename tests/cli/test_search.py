@@ -5,6 +5,7 @@ import json
 import pytest
 
 from playhead import Sessions
+from playhead.cli.text import width
 from tests.cli.conftest import CommandLine
 from tests.cli.terminals import in_a_terminal
 
@@ -89,6 +90,22 @@ def test_at_a_terminal_a_hit_has_its_place_above_it_and_its_matches_marked(two: 
     assert plain[0].startswith("garden-0001  #4  user  ")
     assert plain[0].endswith("  Garden")
     assert plain[1] == "    When do «kiwis» ripen?"
+
+
+@pytest.mark.parametrize("columns", [20, 40, 60, 80])
+def test_a_hit_is_no_wider_than_the_terminal_and_loses_nothing_but_the_end_of_its_title(
+    sessions: Sessions, columns: int
+) -> None:
+    with sessions.create("claude-code.0b7c2f8e-5d1a-4c1e", title="A title of more than thirty characters") as session:
+        with session.turn("When do kiwis ripen, where does the frost come from and who is told of it in time?") as turn:
+            turn.say("In autumn.")
+    shown = in_a_terminal("search", "kiwis", "-C", "1", NO_COLOR="1", COLUMNS=str(columns)).shown
+    lines = shown.splitlines()
+    hit = " ".join(lines[:-1])
+
+    assert max(width(line) for line in lines if "in 1 session" not in line) <= columns
+    assert [word for word in ("claude-code.0b7c2f8e", "#4", "user", "A title of", "«kiwis»") if word not in hit] == []
+    assert "When do «kiwis» ripen, where does the frost" in " ".join(shown.split())
 
 
 def test_nothing_found_is_a_failure_only_where_one_asks_for_it(cli: CommandLine, two: Sessions) -> None:

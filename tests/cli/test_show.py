@@ -6,6 +6,7 @@ from playhead import Event, Sessions
 from playhead.cli.show import WINDOW_EVENTS
 from playhead.features.reading import View
 from tests.cli.conftest import ESCAPES, CommandLine
+from tests.cli.terminals import in_a_terminal
 
 
 def test_the_transcript_reads_from_the_first_prompt_to_the_last_answer(cli: CommandLine, upload: str) -> None:
@@ -35,6 +36,45 @@ def test_tools_show_as_much_as_was_asked_for(
 
     assert [text for text in present if text not in out] == []
     assert [text for text in absent if text in out] == []
+
+
+def test_empty_values_of_tools_are_shown_and_look_like_no_fault(cli: CommandLine, sessions: Sessions) -> None:
+    with sessions.create("tools-0001") as session, session.turn("Look") as turn:
+        calls = [
+            (
+                "search_sessions",
+                {"query": "x", "without": "", "within": " ", "of": [], "at": {}},
+                {"found": [], "n": 0},
+            ),
+            ("bare", {}, []),
+            ("silent", {}, ""),
+            ("void", {}, {}),
+        ]
+        for name, arguments, response in calls:
+            turn.tool_result(turn.tool_call(name, arguments), response)
+    out = cli("show", "tools-0001", COLUMNS="200").out
+
+    assert '✓ search_sessions(query=x, without="", within=" ", of=[], at={}) → found=[], n=0' in out
+    assert "✓ bare() → []\n" in out
+    assert '✓ silent() → ""\n' in out
+    assert "✓ void() → {}\n" in out
+
+
+def test_a_message_that_turns_its_letters_around_is_shown_as_it_is(cli: CommandLine, sessions: Sessions) -> None:
+    with sessions.create("turned-0001") as session, session.turn("Open invoice\u202efdp.exe") as turn:
+        turn.say("It is\u202d done")
+    out = cli("show", "turned-0001").out
+
+    assert "\u202e" not in out and "\u202d" not in out
+    assert "  Open invoice\ufffdfdp.exe\n" in out
+
+
+def test_the_facts_of_the_heading_are_broken_between_them_on_a_narrow_terminal(sessions: Sessions) -> None:
+    id = "claude-code.0b7c2f8e-5d1a-4c1e-9a43-1f2e3d4c5b6a"
+    sessions.create(id, title="Narrow", cwd="/home/ada/upload").close()
+    shown = in_a_terminal("show", id, NO_COLOR="1", COLUMNS="60").shown.splitlines()
+
+    assert shown[:3] == ["Narrow", f"{id}  0 turns", "    open  /home/ada/upload  2026-08-01 12:00"]
 
 
 def test_a_sub_agents_run_has_a_transcript_of_its_own(cli: CommandLine, upload: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from playhead import Sessions
+from playhead.cli.text import width
 from tests.cli.conftest import CommandLine
 from tests.cli.terminals import in_a_terminal
 
@@ -38,6 +39,21 @@ def test_a_person_reads_numbers_in_groups_of_three(answered: str) -> None:
 
     assert shown[-2].split() == ["none", "1", "1", "1", "0", "0", "0", "0", "0", "0", "0"]
     assert shown[-1].split() == ["large", "1", "1", "0", "1", "0", "0", "12,345", "6", "0", "0", "0.12"]
+
+
+def test_on_a_narrow_terminal_numbers_leave_before_the_names_of_models_are_cut(sessions: Sessions) -> None:
+    models = ["claude-sonnet-4-5-20250929", "claude-sonnet-4-5-20250514"]
+    with sessions.create("answered-0001") as session:
+        for model in models:
+            with session.turn("Why?") as turn:
+                turn.say("So.", model=model, usage={"input_tokens": 12_345_678, "output_tokens": 6_000_000})
+    shown = in_a_terminal("stats", "--by", "model", NO_COLOR="1", COLUMNS="60").shown.splitlines()
+    rows = [line.split() for line in shown if line.startswith("claude-")]
+
+    assert sorted(row[0] for row in rows) == sorted(models)
+    assert {tuple(row[1:]) for row in rows} == {("1", "12,345,678", "6,000,000")}
+    assert all(width(line) <= 60 for line in shown if line.startswith("claude-"))
+    assert any(line.startswith("No room here for SESSIONS, PROMPTS,") for line in shown)
 
 
 def test_tools_have_columns_of_their_own(cli: CommandLine, upload: str) -> None:

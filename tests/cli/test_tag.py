@@ -43,6 +43,32 @@ def test_all_names_are_looked_up_before_the_first_session_changes(cli: CommandLi
     assert cli("list").rows[0][4:] == ["open", cli("list").rows[0][5], ""]
 
 
+@pytest.mark.parametrize("words", [["flaky", "ci"], ["+flaky"], ["+flaky", "-b"], ["-bar"]])
+def test_labels_that_are_taken_for_sessions_or_options_get_a_hint(
+    cli: CommandLine, upload: str, words: list[str]
+) -> None:
+    answer = cli("tag", upload, *words)
+
+    assert answer.code in (2, 3)
+    assert "--add LABEL" in answer.err
+
+
+def test_a_session_that_is_not_there_gets_no_hint_about_labels(cli: CommandLine, upload: str) -> None:
+    answer = cli("tag", "nobody", "--add", "ci")
+
+    assert answer.code == 3
+    assert "--add LABEL" not in answer.err
+
+
+def test_pins_and_archives_are_undone_by_either_word(cli: CommandLine, upload: str) -> None:
+    for option in ("--off", "--undo"):
+        cli("pin", upload)
+        cli("archive", upload)
+
+        assert cli("pin", upload, option).err == '"Flaky upload test" is no longer pinned.\n'
+        assert cli("archive", upload, option).err == '"Flaky upload test" is no longer archived.\n'
+
+
 def test_a_session_that_is_named_twice_is_changed_once(cli: CommandLine, upload: str) -> None:
     answer = cli("tag", upload, "@last", "--add", "x", "--json")
 

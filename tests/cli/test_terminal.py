@@ -80,12 +80,21 @@ def test_a_table_has_headings_on_a_screen_and_none_in_a_pipe() -> None:
     assert piped.getvalue() == "0q3k\tFlaky test\n"
 
 
+def test_columns_that_a_narrow_screen_has_no_room_for_are_named() -> None:
+    out, err = Screen(), io.StringIO()
+    terminal = Terminal(out, err, {"COLUMNS": "20", "NO_COLOR": "1"})
+    terminal.table([Column("TITLE"), Column("TURNS", leaves=1)], [["Flaky upload test", "4"]])
+
+    assert out.getvalue() == "TITLE\nFlaky upload test\n"
+    assert err.getvalue() == "No room here for TURNS: a wider terminal or --json has more.\n"
+
+
 def test_json_shows_every_script_and_no_control_character() -> None:
-    value = {"text": "日本 \x1b[2J \x9b2J \u2028 half \ud800"}
+    value = {"text": "日本 \x1b[2J \x9b2J \u2028 half \ud800 fdp.\u202eexe \u2067"}
     text = json_text(value)
 
     assert "日本" in text
-    assert not set(text) & {"\x1b", "\x9b", "\u2028", "\ud800"}
+    assert not set(text) & {"\x1b", "\x9b", "\u2028", "\ud800", "\u202e", "\u2067"}
     assert json.loads(text) == value
 
 

@@ -39,7 +39,13 @@ def test_control_characters_are_shown_and_not_dropped() -> None:
 
 def test_a_row_has_no_line_feeds_tabs_or_turns_of_direction() -> None:
     assert one_line("  a\n\tb  ") == "a b"
-    assert one_line("invoice\u202efdp.exe") == "invoicefdp.exe"
+    assert one_line("see \u2067abc\u2069") == "see abc"
+
+
+def test_what_turns_letters_around_is_shown_in_rows_and_in_running_text() -> None:
+    assert one_line("invoice\u202efdp.exe") == plain("invoice\u202efdp.exe") == "invoice\ufffdfdp.exe"
+    assert plain("\u202dleft to right") == "\ufffdleft to right"
+    assert plain("\u2067שלום\u2069 and on") == "\u2067שלום\u2069 and on"
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=60))

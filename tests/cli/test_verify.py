@@ -28,7 +28,7 @@ def test_whole_sessions_are_said_to_be_whole(cli: CommandLine, sessions: Session
 
     assert answer.code == 0
     assert answer.rows[0][:2] == [upload, "whole"]
-    assert answer.err == "1 of 1 sessions are whole.\n"
+    assert answer.err == "The session is whole.\n"
     assert (document["ok_count"], document["problem_count"]) == (1, 0)
     assert document["sessions"][0]["event_count"] == sessions.get(upload).seq
     assert len(document["sessions"][0]["head_hash"]) == 64
@@ -53,8 +53,16 @@ def test_a_changed_byte_is_found_and_ends_with_6(cli: CommandLine, damaged: str,
     assert answer.code == 6
     assert [row[0] for row in answer.rows if row[1] == "damaged"] == [damaged]
     assert [row[0] for row in answer.rows if row[1] == "whole"] == [upload]
+    assert answer.err == "1 of 2 sessions is whole.\n"
+    assert cli("verify", damaged).err == "The session is damaged.\n"
     assert document.code == 6
     assert document.json["sessions"][0]["problems"] != []
+
+
+def test_an_empty_store_has_nothing_to_verify(cli: CommandLine) -> None:
+    answer = cli("verify", "--all")
+
+    assert (answer.code, answer.err) == (0, "There is no session to verify.\n")
 
 
 def test_a_file_that_is_no_session_is_a_problem_and_not_the_end_of_the_check(

@@ -311,8 +311,8 @@ def test_events_after_one_that_cannot_be_read_are_checked_without_it(place: Plac
     ],
 )
 def test_where_there_is_nothing_to_check_it_says_so(place: Place, statement: str, error: type[PlayheadError]) -> None:
-    # A bundle that cannot be opened holds no session that anybody could ask for.
-    expected = (error, SessionNotFound) if place.name == "bundles" else error
+    # A bundle that cannot be opened holds no session that anybody could ask for; events of no session are damage.
+    expected = (error, SessionNotFound, StoreDamaged) if place.name == "bundles" else error
     damage(place, statement)
 
     with pytest.raises(expected):

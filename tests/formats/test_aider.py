@@ -320,7 +320,7 @@ def test_a_history_of_many_runs_costs_no_more_than_its_length(tmp_path: Path) ->
         (f"x\n{STARTED}", 2),
         (f"x{STARTED.lstrip()}", 1),
         (f"\n \t{STARTED}", 1),
-        (f"x\n# aider chat started at 2026-07-03 09:15:00\n\n", 1),
+        ("x\n# aider chat started at 2026-07-03 09:15:00\n\n", 1),
         (f"{STARTED.rstrip()}\nx\n", 1),
         (f"{STARTED}# aider chat started at 2026-07-03 09:15:01\n\n", 2),
         (f"{STARTED.rstrip()}\r\n\r\n", 1),
@@ -328,3 +328,14 @@ def test_a_history_of_many_runs_costs_no_more_than_its_length(tmp_path: Path) ->
 )
 def test_a_header_begins_a_run_where_an_empty_line_is_on_either_side(tmp_path: Path, text: str, count: int) -> None:
     assert len(aider.discover(history(tmp_path, text))) == count
+
+
+def test_a_line_of_digits_that_are_no_tokens_costs_no_more_than_its_length(tmp_path: Path) -> None:
+    file = history(tmp_path, STARTED, ASKED, ANSWERED, f"> Tokens: {'1,' * 10_000} sent, 5 received.  \n")
+    started = time.process_time()
+    session = only(file)
+    spent_s = time.process_time() - started
+    usages = [event.body["usage"] for event in session.events if event.body.get("usage")]
+
+    assert usages == [{"output_tokens": 5}]
+    assert spent_s < 1  # The square of the length would be several seconds.

@@ -18,7 +18,7 @@ from playhead.errors import ImportFailed
 from playhead.formats import chatgpt
 from playhead.formats.chatgpt import archive
 from playhead.formats.imported import ImportedSession
-from playhead.formats.importing import Imported, Purged, import_source
+from playhead.formats.importing import Imported, Purged, Silent, import_source
 from playhead.views.conversation import Message
 
 AT = 1_783_000_000.0
@@ -85,7 +85,7 @@ def bring_in_one(sessions: Sessions, one: chatgpt.Conversation) -> Imported | No
     name = one.position_name
     found = import_source(sessions, one.path, lambda known: chatgpt.read(one, known), at=1.0, name=name)
     assert not isinstance(found, Purged)
-    return found
+    return None if isinstance(found, Silent) else found
 
 
 def files_of(message: Message) -> list[str]:

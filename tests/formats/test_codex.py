@@ -23,6 +23,7 @@ from playhead.formats.codex import (
     restore_records,
 )
 from playhead.formats.codex.data import blob_data, blob_part, is_data_address
+from playhead.formats.codex.said import Pending, is_repeated
 from playhead.formats.imported import ImportedSession
 from playhead.formats.importing import Imported, import_source
 from playhead.model.path import branches
@@ -869,7 +870,39 @@ def test_a_data_address_comes_back_as_it_was(address: str, part: dict[str, str])
     assert blob_data(made) == address
 
 
-@pytest.mark.parametrize("text", ["data:image/png,aGVs", "data:image/ png;base64,aGVs", "data:;base64,a,b", "DATA:;base64,"])
+@pytest.mark.parametrize(
+    "text", ["data:image/png,aGVs", "data:image/ png;base64,aGVs", "data:;base64,a,b", "DATA:;base64,"]
+)
 def test_what_is_no_data_address_in_base64_is_text(text: str) -> None:
     assert not is_data_address(text)
     assert blob_data(blob_part(text)) == text
+
+
+def test_marks_in_a_message_that_are_never_closed_cost_no_more_than_its_length() -> None:
+    pending: list[Pending] = []
+    texts = ["<proposed_plan>" * 4_000 + "</oai-mem-citation>", "<oai-mem-citation>" * 4_000]
+    started = time.process_time()
+    is_known = is_repeated(pending, "assistant", "item", texts)
+    spent_s = time.process_time() - started
+
+    assert not is_known
+    assert spent_s < 0.5  # The square of the length would be several seconds.
+
+
+@pytest.mark.parametrize(
+    ("item", "event"),
+    [
+        ("Done.<oai-mem-citation>a\nb</oai-mem-citation>", "Done."),
+        ("<proposed_plan>1. Raise it.</proposed_plan> So be it.", "So be it."),
+        ("<proposed_plan>a<oai-mem-citation>b</proposed_plan>c<oai-mem-citation>d</oai-mem-citation>", "c"),
+        ("<proposed_plan>a <oai-mem-citation>b</oai-mem-citation>", "<proposed_plan>a"),
+        ("a<proposed_plan>b</proposed_plan>c<proposed_plan>d", "ac<proposed_plan>d"),
+        ("a</proposed_plan>b<proposed_plan>", "a</proposed_plan>b<proposed_plan>"),
+    ],
+)
+def test_an_event_repeats_an_item_without_the_blocks_that_are_shown_elsewhere(item: str, event: str) -> None:
+    pending: list[Pending] = []
+    first = is_repeated(pending, "assistant", "item", [item])
+
+    assert not first
+    assert is_repeated(pending, "assistant", "event", [event])

@@ -12,6 +12,7 @@ import pytest
 from playhead import Session, Sessions
 from playhead.errors import EventNotFound, ExtraMissing
 from playhead.formats.html import html, pictures, words
+from playhead.formats.markdown import markdown
 from playhead.formats.redaction import Redactor
 from tests.formats.exported_samples import opened, png, upload
 
@@ -368,6 +369,27 @@ def test_the_columns_of_a_table_stand_as_they_were_asked_to_and_the_policy_lets_
     (table,) = re.findall(r"<thead>.*?</tbody>", text.partition("How many?")[2], re.DOTALL)[:1]
 
     assert not re.search(r"\sstyle=", text)
-    assert re.findall(r"<t[hd]\b[^>]*>", table) == ['<th>', '<th class="to-end">', '<th class="to-middle">', '<th class="to-start">', '<td>', '<td class="to-end">', '<td class="to-middle">', '<td class="to-start">']
+    assert re.findall(r"<t[hd]\b[^>]*>", table) == [
+        "<th>",
+        '<th class="to-end">',
+        '<th class="to-middle">',
+        '<th class="to-start">',
+        "<td>",
+        '<td class="to-end">',
+        '<td class="to-middle">',
+        '<td class="to-start">',
+    ]
     for name in ("to-start", "to-middle", "to-end"):
         assert f".{name} {{" in text
+
+
+def test_what_is_masked_is_counted_once_though_the_page_shows_an_event_twice(sessions: Sessions) -> None:
+    with sessions.create("masked", cwd="/home/ada/upload") as session, session.turn("Look into /home/ada/x") as turn:
+        turn.say("In /home/ada/x and /home/ada/y is nothing.")
+    counts = []
+    for pieces in (html, markdown):
+        redactor = Redactor(homes=["/home/ada"])
+        list(pieces(session, redactor=redactor))
+        counts.append(redactor.counts)
+
+    assert counts[0] == counts[1]

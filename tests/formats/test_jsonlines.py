@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import time
 from typing import Any
 
 import pytest
@@ -249,3 +250,34 @@ def test_a_long_torn_line_is_read_in_linear_time() -> None:
 
     assert [r.value["uuid"] for r in records] == ["a1"]
     assert [(s.offset, s.length) for s in skipped] == [(0, len(line) - 1)]
+
+
+def test_a_long_line_that_is_torn_at_many_places_is_read_in_linear_time() -> None:
+    line = b'{"rows": {' + b", ".join(b'"row %d": {"text": "It times out."}' % number for number in range(60_000))
+    began = time.process_time()
+    records, skipped, _ = _read(line + b"\n" + FIRST + b"\n")
+    took_s = time.process_time() - began
+
+    assert [r.value["uuid"] for r in records] == ["a1"]
+    assert [(s.offset, s.length) for s in skipped] == [(0, len(line))]
+    assert took_s < 4
+
+
+@pytest.mark.parametrize("size", [4090, 4096, 4100, 65_530, 70_000, 1_100_000])
+@pytest.mark.parametrize("end", [b'"}', b'","n":-1.5e+10}', b'","n":null}', b'","n":"\\ud83d\\ude00"}', b'","n":NaN}'])
+def test_a_record_of_any_size_is_found_behind_a_torn_one(size: int, end: bytes) -> None:
+    record = b'{"type":"user","uuid":"b1","text":"'
+    record += b"x" * (size - len(record) - len(end)) + end
+    records, skipped, _ = _read(FIRST[:31] + record + SECOND + b"\n")
+
+    assert [(r.value["uuid"], r.raw) for r in records] == [("b1", record), ("a2", SECOND)]
+    assert [(s.offset, s.length, s.is_pending) for s in skipped] == [(0, 31, False)]
+
+
+def test_an_open_string_is_reported_in_a_whole_sentence() -> None:
+    _, (whole,), _ = _read(FIRST[:40] + b"\n")
+    _, (unfinished,), _ = _read(FIRST[:40])
+
+    assert (whole.reason, whole.is_pending) == ("not JSON: unterminated string", False)
+    assert unfinished.reason == "the last line is unfinished; not read yet: not JSON: unterminated string"
+    assert unfinished.is_pending

@@ -53,7 +53,7 @@ async def searched(caller: Caller, query: str, without: Sequence[str], *, count:
         here=key.id,
         turn=caller.speaker.turn_id,
     )
-    return await caller.call(SEARCH, {"query": query, "without": list(without)}, lambda: request.sessions.run(finding))
+    return await caller.call(SEARCH, _asking(query, without), lambda: request.sessions.run(finding))
 
 
 async def searched_documents(
@@ -65,7 +65,7 @@ async def searched_documents(
         await kept_in_step(documents, caller.request, agent=caller.speaker.agent)
         return await asyncio.to_thread(documents.find, query, without=without, count=count)
 
-    return await caller.call(SEARCH_DOCUMENTS, {"query": query, "without": list(without)}, search)
+    return await caller.call(SEARCH_DOCUMENTS, _asking(query, without), search)
 
 
 async def researched(caller: Caller, intent: Research, documents: Documents | None) -> Report:
@@ -73,8 +73,13 @@ async def researched(caller: Caller, intent: Research, documents: Documents | No
 
     Raises `ToolFailed` where it failed. Its run then is recorded as failed as well.
     """
-    arguments = {"query": intent.query, "without": list(intent.without)}
+    arguments = _asking(intent.query, intent.without)
     return await caller.call(RESEARCH, arguments, lambda: _run(caller, intent, documents))
+
+
+def _asking(query: str, without: Sequence[str]) -> dict[str, Any]:
+    """Return the arguments of a call that looks for something: what was shown already is none of the first."""
+    return {"query": query} | ({"without": list(without)} if without else {})
 
 
 async def _run(caller: Caller, intent: Research, documents: Documents | None) -> Report:

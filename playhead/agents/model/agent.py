@@ -4,8 +4,8 @@ In each round the model is sent the session's conversation, as the log has it, a
 comes: text and reasoning piece by piece, calls before they are run, results after. It goes on until the model calls
 nothing more.
 
-What an endpoint refuses for now (429, 5xx, a connection that fails) is tried again by the client library, which waits
-as long as the endpoint asks. An answer that breaks off is tried again only where nothing of it had come; otherwise what
+What an endpoint refuses for now (429, 5xx, a connection that fails) is tried again, after as long a wait as the endpoint
+asks. An answer that breaks off is tried again only where nothing of it had come; otherwise what
 came is kept, marked `interrupted`, and the turn fails: no text is ever there twice.
 """
 
@@ -17,7 +17,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from playhead.agents.messages import chat_messages, function_name, system_prompt, tool_document
-from playhead.agents.model.endpoint import TIMEOUT_S, Endpoint
+from playhead.agents.model.endpoint import TIMEOUT_S, Endpoint, OnWait
 from playhead.agents.model.reply import Asked, Reply
 from playhead.agents.protocol import Request
 from playhead.agents.tools import Tool, Using, carried_out, misfit, refused
@@ -47,8 +47,6 @@ RETRIES_MAX = 3
 """So often a request that was refused for now, or that broke off before anything came, is tried again."""
 REPLY_CHARS_MAX = 4_000_000
 """A reply that has not ended by then never will."""
-PAUSE_S = 0.5
-"""The wait before an answer that broke off is asked for again; each further wait is twice as long."""
 
 
 class ModelAgent:
@@ -60,7 +58,7 @@ class ModelAgent:
     it may also give a task to a run of itself, which has the same tools and cannot delegate. settings: further fields
     of the request (`temperature`, `max_tokens`). sends_media: images and sounds of the conversation go to the model.
     sends_reasoning: what it thought goes back to it, for the few endpoints that ask for that. timeout_s: how long the
-    endpoint may be silent.
+    endpoint may be silent. on_wait: is told, in a sentence, of each wait before the endpoint is asked again.
     """
 
     def __init__(
@@ -79,13 +77,20 @@ class ModelAgent:
         rounds_max: int = ROUNDS_MAX,
         retries_max: int = RETRIES_MAX,
         timeout_s: float = TIMEOUT_S,
+        on_wait: OnWait | None = None,
     ) -> None:
-        if not model:
+        if not model.strip():
             raise InvalidName("a model needs a name, as its endpoint lists it")
         self.name = name or model
         self._model = model
         self._endpoint = Endpoint(
-            model, base_url=base_url, api_key=api_key, settings=settings, retries_max=retries_max, timeout_s=timeout_s
+            model,
+            base_url=base_url,
+            api_key=api_key,
+            settings=settings,
+            retries_max=retries_max,
+            timeout_s=timeout_s,
+            on_wait=on_wait,
         )
         self._instructions = instructions
         self._tools = tuple(tools)
@@ -159,7 +164,8 @@ class ModelAgent:
                 await speaker.finish_stream(model=reply.model or self._model, usage=reply.usage, interrupted=True)
                 # Raised outside the block above, so that no error of the client library hangs on to it.
                 raise failure
-            await asyncio.sleep(PAUSE_S * 2**number)
+            why = "The answer broke off before it began"
+            await self._endpoint.wait(why, attempt=number + 1, attempts_max=self._retries_max + 1)
 
     async def _body(self, request: Request, speaker: AsyncSpeaker, tools: Sequence[Tool]) -> dict[str, Any]:
         conversation = await request.session.conversation(speaker.agent)

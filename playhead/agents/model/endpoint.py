@@ -1,18 +1,20 @@
 """An OpenAI-compatible endpoint as the chunks of its replies: whatever goes wrong with it is a `ModelFailed`.
 
-What it refuses for now (429, 5xx, a connection that fails) is tried again by the client library, which waits as long as
-the endpoint asks, for two minutes at the most.
+What it refuses for now (429, 5xx, a connection that fails) is tried again after as long a wait as the endpoint asks, two
+minutes at the most (`retrying`). Each wait is told, since nothing else happens meanwhile.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from playhead.agents.model import failures
+from playhead.agents.model import failures, retrying
 from playhead.errors import ExtraMissing, InvalidName, ModelFailed
 
 if TYPE_CHECKING:
@@ -22,6 +24,9 @@ OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_S = 10.0
 TIMEOUT_S = 120.0
 """An endpoint that is silent for so long, before the first piece or between two, has failed."""
+
+OnWait = Callable[[str], None]
+"""Is told, in a sentence, that the endpoint is asked again after a while, on the event loop."""
 
 CHUNK_BYTES_MAX = 32 * 1_024 * 1_024
 """So long may one chunk of a reply be, or a reply that comes whole. It is held in memory until it is complete."""
@@ -42,13 +47,15 @@ class Endpoint:
         settings: Mapping[str, Any] | None,
         retries_max: int,
         timeout_s: float,
+        on_wait: OnWait | None = None,
     ) -> None:
         self._model = model
-        self._base_url = _checked_url(base_url or OPENAI_URL)
+        self._base_url = _checked_url(OPENAI_URL if base_url is None else base_url)
         self._shown = failures.shown_endpoint(self._base_url)
         self._key = _checked_key(api_key)
         self._settings = _checked_settings(settings or {})
         self._retries_max, self._timeout_s = retries_max, timeout_s
+        self._on_wait = on_wait
         self._tells_usage = True
 
     async def client(self) -> AsyncOpenAI:
@@ -61,7 +68,7 @@ class Endpoint:
         client = openai.AsyncOpenAI(
             api_key=self._key or "none",
             base_url=self._base_url,
-            max_retries=self._retries_max,
+            max_retries=0,  # It would wait without a word.
             timeout=timeout,
         )
         # The library takes these from the environment, and would tell them to any endpoint.
@@ -79,19 +86,29 @@ class Endpoint:
         try:
             async with await self._opened(client, body) as stream:
                 data = stream.response.aiter_bytes()
-                if "json" in stream.response.headers.get("content-type", ""):
+                kind = stream.response.headers.get("content-type", "")
+                if "html" in kind:
+                    raise _NoModel("a web page")
+                if "json" in kind:
                     # It does not stream, whatever it was asked, and sends the reply whole.
-                    yield _object(b"".join([one async for one in _bounded(data, is_whole=True)]))
+                    yield _reply(b"".join([one async for one in _bounded(data, is_whole=True)]))
                 else:
                     # The library collects a chunk until it ends, however long that takes.
                     stream.response.aiter_bytes = lambda: _bounded(data, is_whole=False)
+                    has_come = False
                     async for chunk in stream:
+                        has_come = True
                         yield chunk.to_dict(warnings=False)
+                    if not has_come and "event-stream" not in kind:
+                        raise _NoModel(kind.partition(";")[0].strip() or "data of no type")
         except openai.APIStatusError as error:
-            attempts = 1 + (self._retries_max if error.status_code == 429 or error.status_code >= 500 else 0)
+            is_passing = retrying.may_pass(error.status_code, retrying.headers_of(error))
+            attempts = 1 + (self._retries_max if is_passing else 0)
             failure = failures.refused(error, attempts=attempts, **self._told())
         except openai.APITimeoutError:
             failure = failures.too_slow(model=self._model, endpoint=self._shown, timeout_s=self._timeout_s)
+        except _NoModel as error:
+            failure = failures.no_model(str(error), **self._told())
         except _NotReached as error:
             failure = failures.unreachable(error, attempts=self._retries_max + 1, **self._told())
         except openai.APIConnectionError as error:
@@ -115,18 +132,46 @@ class Endpoint:
         body = {**body, "extra_body": self._settings, "extra_headers": headers}
         try:
             if not self._tells_usage:
-                return await create(**body)
+                return await self._patiently(partial(create, **body))
             try:
-                return await create(**body, stream_options={"include_usage": True})
+                return await self._patiently(partial(create, **body, stream_options={"include_usage": True}))
             except openai.BadRequestError as error:
                 if "stream_options" not in str(error.body):
                     raise
             self._tells_usage = False
-            return await create(**body)
+            return await self._patiently(partial(create, **body))
         except openai.APITimeoutError:
             raise
         except openai.APIConnectionError as error:
             raise _NotReached from error.__cause__
+
+    async def _patiently(self, send: Callable[[], Awaitable[Any]]) -> Any:
+        """Send a request, and again where the failure may pass. Raises the last failure, the client library's."""
+        import openai
+
+        attempts_max = self._retries_max + 1
+        for attempt in range(1, attempts_max):
+            try:
+                return await send()
+            except openai.APIStatusError as error:
+                headers = retrying.headers_of(error)
+                if error.code == "insufficient_quota" or not retrying.may_pass(error.status_code, headers):
+                    raise
+                why, asked_s = failures.passing(error.status_code, endpoint=self._shown), retrying.asked_s(headers)
+            except openai.APITimeoutError:
+                why, asked_s = f"{self._shown} was silent for {self._timeout_s:g} s", None
+            except openai.APIConnectionError:
+                why, asked_s = f"{self._shown} cannot be reached", None
+            await self.wait(why, asked_s=asked_s, attempt=attempt, attempts_max=attempts_max)
+        return await send()
+
+    async def wait(self, why: str, *, attempt: int, attempts_max: int, asked_s: float | None = None) -> None:
+        """Wait after an attempt (from 1) that failed, and tell it first."""
+        wait_s = retrying.pause_s(attempt) if asked_s is None else asked_s
+        if self._on_wait is not None:
+            following = {"attempt": attempt + 1, "attempts_max": attempts_max}
+            self._on_wait(retrying.told(why, wait_s=wait_s, is_asked=asked_s is not None, **following))
+        await asyncio.sleep(wait_s)
 
     def broken_off(self, why: str) -> ModelFailed:
         """Return that an answer had begun to come and was cut short."""
@@ -138,6 +183,10 @@ class Endpoint:
 
 class _NotReached(Exception):
     """No reply came at all. The cause says why."""
+
+
+class _NoModel(Exception):
+    """What came is no reply of a model. The text says what it is instead."""
 
 
 class _TooLong(Exception):
@@ -163,10 +212,14 @@ _CHUNK_END = re.compile(rb"\n\n|\r\r|\r\n\r\n")
 """What ends a server-sent event."""
 
 
-def _object(data: bytes) -> Mapping[str, Any]:
+def _reply(data: bytes) -> Mapping[str, Any]:
+    """Return a reply that came whole. Raises `_NoModel` for another document, and `ValueError` for none."""
     value = json.loads(data)
     if not isinstance(value, dict):
         raise ValueError(f"a {type(value).__name__} in place of an object")
+    if not isinstance(value.get("choices"), list):
+        said = failures.message_in(value)
+        raise _NoModel(f"a document without a reply{': ' if said else ''}{said}")
     return value
 
 

@@ -6,6 +6,7 @@ What an endpoint answers is other people's text: it is cut, put in one line, and
 from __future__ import annotations
 
 import re
+from html import unescape
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,6 +18,11 @@ SAID_CHARS_MAX = 300
 KEY_CHARS_MIN = 8
 """What is shorter is no secret but a placeholder, such as endpoints on one's own machine are given."""
 
+PAGE_CHARS_MAX = 4_000
+"""Of a web page, so much is looked at for its title."""
+
+_PAGE = re.compile(r"<(!doctype html|html|head|body)\b", re.IGNORECASE)
+_TITLE = re.compile(r"<(?P<tag>title|h1)\b[^>]{0,200}>(?P<title>[^<]{1,200})</(?P=tag)>", re.IGNORECASE)
 _TOO_LONG = re.compile(
     r"context.{0,20}(length|window|size)|maximum context|too many (input )?tokens|prompt is too long|input is too long",
     re.IGNORECASE,
@@ -66,6 +72,19 @@ def refused(error: Any, *, model: str, endpoint: str, key: str | None, attempts:
     return ModelFailed(model, reason + told, status=status)
 
 
+def passing(status: int, *, endpoint: str) -> str:
+    """Return what an endpoint did that may be over in a moment."""
+    return f"{endpoint} takes no more requests for now (429)" if status == 429 else f"{endpoint} failed ({status})"
+
+
+def no_model(what: str, *, model: str, endpoint: str, key: str | None) -> ModelFailed:
+    """Return that something answered, and no model. what: what came in place of a reply."""
+    what = one_line(without_key(what, key), chars_max=SAID_CHARS_MAX)
+    return ModelFailed(
+        model, f"what is at {endpoint} sent {what}, not a model's reply; check the base URL, which mostly ends in /v1"
+    )
+
+
 def unreachable(error: BaseException, *, model: str, endpoint: str, key: str | None, attempts: int) -> ModelFailed:
     """Return that no reply came. error: the client library's; what it was raised from says why."""
     why = str(error.__cause__ or "")
@@ -89,8 +108,16 @@ def broken_off(why: str, *, model: str, endpoint: str, key: str | None) -> Model
 
 
 def _said(error: Any) -> str:
-    """Return what the endpoint said of it: the message of its error document, "" where there is none."""
+    """Return what the endpoint said of it: the message of its error document, the title of a page."""
     body = error.body
+    if isinstance(body, str) and _PAGE.search(body[:PAGE_CHARS_MAX]):
+        found = _TITLE.search(body[:PAGE_CHARS_MAX])
+        return unescape(found["title"]) if found else ""
+    return message_in(body)
+
+
+def message_in(body: Any) -> str:
+    """Return the message of an error document, "" where there is none."""
     for _ in range(2):
         if isinstance(body, dict):
             body = next((body[name] for name in ("message", "error", "detail") if body.get(name)), "")

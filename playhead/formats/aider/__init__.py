@@ -1,6 +1,6 @@
 """aider's chat histories: one Markdown file for each project, each run in it a session of its own."""
 
 from playhead.formats.aider.events import ORIGIN, restore_block
-from playhead.formats.aider.source import Run, discover, places, read, recognised
+from playhead.formats.aider.source import NAME, Run, discover, places, read, recognised
 
-__all__ = ["ORIGIN", "Run", "discover", "places", "read", "recognised", "restore_block"]
+__all__ = ["NAME", "ORIGIN", "Run", "discover", "places", "read", "recognised", "restore_block"]

@@ -33,7 +33,8 @@ AGENT = "coordinator"
 _command = re.compile(r"(/[a-z][a-z-]*)(?=\s|$)|!")
 _version = re.compile(r"Aider v(\S+)$")
 _model = re.compile(r"(?:Main model|Models?): (\S+?)(?:,| with |$)")
-_tokens = re.compile(r"([\d.,]*\d)([kM]?) (sent|cache write|cache hit|received)")
+# Begins once in a run of digits, and has an end: a line may be megabytes of them.
+_tokens = re.compile(r"(?<![\d.,])([\d.,]{0,30}\d)([kM]?) (sent|cache write|cache hit|received)")
 _cost = re.compile(r"Cost: \$([\d.]*\d) (?:message|request)")
 _scale = {"": 1, "k": 1_000, "M": 1_000_000}
 _USAGE = {

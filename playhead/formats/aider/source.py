@@ -21,7 +21,7 @@ import msgspec
 from playhead.errors import ImportFailed
 from playhead.formats.aider.blocks import blocks_of
 from playhead.formats.aider.events import ORIGIN, Memory, RunEvents
-from playhead.formats.imported import ImportedSession, Skipped, SourcePosition
+from playhead.formats.imported import UNFINISHED, ImportedSession, Skipped, SourcePosition
 from playhead.formats.times import parsed
 
 NAME = ".aider.chat.history.md"
@@ -31,8 +31,7 @@ FILE_BYTES_MAX = 1024 * 1024 * 1024
 HEAD_BYTES = 256 * 1024
 """So much of a file is looked at to tell whether it is a history. The first header may come late."""
 
-UNFINISHED = "the last line is unfinished; not read yet"
-
+_prompt = re.compile(rb"^#### \S", re.MULTILINE)
 _header = re.compile(rb"^# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[ \t\r]*$", re.MULTILINE)
 
 
@@ -78,7 +77,7 @@ def recognised(path: Path) -> bool:
 def discover(path: Path) -> list[Run]:
     """Return the runs of a history, or of those in a folder and the folders in it, in the order of the file.
 
-    Raises `ImportFailed` where there is no such file or folder, or it cannot be read.
+    Raises `ImportFailed` where there is no such file or folder, it cannot be read, or a file is no history.
     """
     if path.is_dir():
         return [run for file in _histories(path) for run in discover(file)]
@@ -90,6 +89,8 @@ def discover(path: Path) -> list[Run]:
             data = stream.read(FILE_BYTES_MAX)
     except OSError as error:
         raise ImportFailed(f"{path} cannot be read: {error.strerror}") from error
+    if data.strip() and not _is_history(path, data):
+        raise ImportFailed(f"{path} is no history of aider: neither a run nor a prompt begins in it")
     whole = data[: data.rfind(b"\n") + 1]
     return _runs(path, whole, status.st_mtime_ns, unfinished=len(data) - len(whole))
 
@@ -134,9 +135,7 @@ def _session(run: Run, events: RunEvents, *, at: float, trouble: str | None) -> 
     skipped = []
     if run.unfinished:
         line, offset = run.line + run.data.count(b"\n"), run.offset + len(run.data)
-        skipped.append(
-            Skipped(str(run.path), line, offset, run.unfinished, "the last line is unfinished; not read yet")
-        )
+        skipped.append(Skipped(str(run.path), line, offset, run.unfinished, UNFINISHED, is_pending=True))
     events.counts.skipped = len(skipped)
     return ImportedSession(
         run.id, at, started, events.events, title=events.title, counts=events.counts, skipped=skipped
@@ -190,6 +189,13 @@ def _runs(path: Path, data: bytes, mtime_ns: int, *, unfinished: int) -> list[Ru
         rest = unfinished if is_last else 0
         runs.append(Run(path, key, stamp or None, line, start, data[start:end], mtime_ns, rest))
     return runs
+
+
+def _is_history(path: Path, data: bytes) -> bool:
+    """Return True where a run or a prompt begins. Under the program's own name any text may be what is left of one."""
+    if _header.search(data) or _prompt.search(data):
+        return True
+    return path.name == NAME and b"\0" not in data
 
 
 def _stands_alone(data: bytes, found: re.Match[bytes]) -> bool:

@@ -46,6 +46,7 @@ _UTF8 = 0x800
 """Flag of a file in a zip whose name is UTF-8."""
 
 _conversations = re.compile(r"conversations([-_]\d+)?\.json")
+_ZIP = b"PK\x03\x04"
 _drive = re.compile(r"[A-Za-z]:")
 
 
@@ -84,6 +85,22 @@ def is_export(path: Path) -> bool:
             return _has_conversations(file.read(HEAD_BYTES))
     except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, ValueError):
         return False
+
+
+def fault_of(path: Path) -> str | None:
+    """Return why a zip is no export that can be read, as a sentence; None for a file that does not begin as a zip."""
+    try:
+        with path.open("rb") as file:
+            if file.read(len(_ZIP)) != _ZIP:
+                return None
+        if not zipfile.is_zipfile(path):
+            return f"{path} is a torn zip file: the list of its files, which stands at the end, is missing"
+        names = [member.name for member in opened(path).conversations]
+    except (OSError, ImportFailed) as error:
+        return str(error)
+    if names:
+        return f"{path} is no export of ChatGPT: {names[0]!r} in it holds no conversations"
+    return f"{path} is a zip file without conversations.json, which an export of ChatGPT has"
 
 
 def opened(path: Path) -> Export:

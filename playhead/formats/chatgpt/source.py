@@ -20,7 +20,7 @@ from playhead.formats.chatgpt.archive import Export, exports_in, is_export, open
 from playhead.formats.chatgpt.conversations import id_of, pieces, value
 from playhead.formats.chatgpt.messages import ORIGIN, Made, made, seconds_of
 from playhead.formats.chatgpt.tree import Tree, tree
-from playhead.formats.ids import clean
+from playhead.formats.ids import clean, session_id, stated_id
 from playhead.formats.imported import Counts, File, ImportedEvent, ImportedSession, SourcePosition
 from playhead.formats.titles import title_line
 from playhead.formats.troubles import Troubles
@@ -103,7 +103,7 @@ def read(conversation: Conversation, position: Mapping[str, SourcePosition] | No
     carry = known.carry if known is not None and is_older else {"updated_at": updated_at}
     size = len(bytes(conversation.data))
     return ImportedSession(
-        id=f"{ORIGIN}.{conversation.id}",
+        id=session_id(ORIGIN, conversation.id),
         at=events.first_at,
         started=_started(conversation, found),
         events=events.events,
@@ -120,7 +120,8 @@ def _started(conversation: Conversation, found: dict[str, Any]) -> dict[str, Any
     config = {"model": text(found.get("default_model_slug")), "gizmo": text(found.get("gizmo_id"))}
     marks = {name: True for name in ("is_archived", "is_starred") if found.get(name) is True}
     stated = {name: one for name, one in config.items() if one is not None}
-    return {"origin": ORIGIN, "source": clean(conversation.path.name), "config": stated | marks}
+    started = {"origin": ORIGIN, "source": clean(conversation.path.name), "config": stated | marks}
+    return started | stated_id(conversation.id)
 
 
 def _title(found: dict[str, Any], events: _Events) -> str | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,8 @@ import msgspec
 
 from playhead.errors import ImportFailed
 from playhead.formats.claude_code.thread import MEMORY_VERSION, Memory, Run, Thread
-from playhead.formats.growing import Change, Files, change_of
-from playhead.formats.ids import clean
+from playhead.formats.growing import Change, Files, change_of, first_of
+from playhead.formats.ids import clean, session_id, stated_id
 from playhead.formats.imported import ImportedSession, Skipped, SourcePosition
 from playhead.formats.jsonlines import JsonLines, Record
 from playhead.formats.values import mapping, text
@@ -28,7 +30,13 @@ ORIGIN = "claude-code"
 SIDECAR_BYTES_MAX = 64 * 1024
 """Largest sidecar of a sub-agent that is read."""
 
+HEAD_BYTES = 4 * 1024 * 1024
+LOOKED_AT_MAX = 20
+"""Records and torn stretches that tell whether a file is Claude Code's, all in its first `HEAD_BYTES`."""
+
 _uuid = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_of_session = re.compile(rb'(?<!\\)"sessionId"\s{0,3}:\s{0,3}"')
+_of_type = re.compile(rb'(?<!\\)"type"\s{0,3}:\s{0,3}"(?:user|assistant|system|summary|progress|attachment)"')
 _TYPES_WITHOUT_SESSION = frozenset({"summary", "file-history-snapshot", "file-history-delta"})
 
 
@@ -67,8 +75,43 @@ def discover(root: Path) -> list[Source]:
         sessions = [path for path in _entries(folder) if _is_session_file(path)]
         if sessions:
             old = _old_agents(folder)
-            found.extend(Source(path, _agent_files(path, old)) for path in sessions if not _is_side_file(path))
+            found.extend(Source(path, _agent_files(path, old)) for path in sessions if not _begins_sidechain(path))
     return found
+
+
+def recognised(path: Path) -> bool:
+    """Return True where a file begins as Claude Code's do. A record too large or too deep to be read, or torn, goes by
+    the fields that stand in its bytes."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(HEAD_BYTES + 1)
+    except OSError:
+        return False
+    # A line that goes on behind the head is not taken apart: it may be a whole export of another program.
+    whole = head[: head.rfind(b"\n") + 1] if len(head) > HEAD_BYTES else head
+    looked_at = 0
+    for item in islice(JsonLines(BytesIO(whole), str(path)), LOOKED_AT_MAX):
+        looked_at += 1
+        if isinstance(item, Record):
+            if _begins_file(item.value):
+                return True
+        elif _speaks_of_session(whole[item.offset : item.offset + item.length]):
+            return True
+    return looked_at < LOOKED_AT_MAX and _speaks_of_session(head[len(whole) :])
+
+
+def _begins_file(value: dict[str, Any]) -> bool:
+    return isinstance(value.get("type"), str) and ("sessionId" in value or value["type"] == "file-history-snapshot")
+
+
+def _speaks_of_session(data: bytes) -> bool:
+    is_object = data.lstrip()[:1] == b"{"
+    return is_object and _of_session.search(data) is not None and _of_type.search(data) is not None
+
+
+def is_side_file(path: Path) -> bool:
+    """Return True for the file of a sub-agent: by its name, or where it begins with a sidechain."""
+    return path.stem.startswith("agent-") or _begins_sidechain(path)
 
 
 def _is_session_file(path: Path) -> bool:
@@ -111,7 +154,7 @@ def read(source: Source, position: Mapping[str, SourcePosition] | None = None) -
     if known and not thread.events and not files.skipped:
         return None
     if not known and not thread.census.counts.records:
-        raise ImportFailed(f"{source.path} holds no record of Claude Code")
+        raise ImportFailed(f"{source.path} holds no record of Claude Code{first_of(files.skipped)}")
     if not known and memory.facts.title is None and not any(event.kind == "message" for event in thread.events):
         return None
     return _session(source, memory, thread, files)
@@ -123,11 +166,13 @@ def _session(source: Source, memory: Memory, thread: Thread, files: _Files) -> I
     main = files.positions[str(source.path)]
     carry = main.carry | {"memory": thread.carry()}
     files.positions[str(source.path)] = msgspec.structs.replace(main, carry=carry)
+    stated = _stated(source.path, memory)
     started: dict[str, Any] = {"origin": ORIGIN, "source": clean(source.path.name), "config": dict(memory.facts.config)}
+    started |= stated_id(stated)
     if memory.facts.cwd is not None:
         started["cwd"] = memory.facts.cwd
     return ImportedSession(
-        id=f"{ORIGIN}.{_session_id(source.path, memory)}",
+        id=session_id(ORIGIN, stated),
         at=memory.first_at or main.mtime_ns / 1e9,
         started=started,
         events=thread.events,
@@ -140,7 +185,7 @@ def _session(source: Source, memory: Memory, thread: Thread, files: _Files) -> I
     )
 
 
-def _session_id(path: Path, memory: Memory) -> str:
+def _stated(path: Path, memory: Memory) -> str:
     """Return the session's own id: the file's name, or what the records say where the file was given another one."""
     stated = memory.facts.session
     return stated if stated and not _uuid.fullmatch(path.stem) else clean(path.stem) or "unnamed"
@@ -211,7 +256,7 @@ def _old_agents(folder: Path) -> dict[str, list[Path]]:
     return found
 
 
-def _is_side_file(path: Path) -> bool:
+def _begins_sidechain(path: Path) -> bool:
     """Return True for a file that begins with a sidechain: a sub-agent's, under a session's name."""
     return _first_record(path).get("isSidechain") is True
 

@@ -28,7 +28,7 @@ _CONTEXT = re.compile(
 _NEWS = re.compile(r"\s*<(?:user_shell_command|subagent_notification|turn_aborted|skill|hook_prompt|goal_context)\b")
 
 _ATTACHED = re.compile(r"\s*</?image\b[^>]*>\s*")
-_STRIPPED = re.compile(r"<(oai-mem-citation|proposed_plan)>.*?</\1>", re.DOTALL)
+_BLOCK = re.compile("<(oai-mem-citation|proposed_plan)>")
 """What is in an item and not in its event: the marks around an attached image, and blocks that are shown elsewhere."""
 
 UserKind = Literal["typed", "context", "news"]
@@ -76,4 +76,21 @@ def _keys(texts: list[str]) -> set[str]:
     """Return keys of the texts joined, with and without what an event leaves out; and of each text of some length."""
     own = [piece for piece in texts if not _ATTACHED.fullmatch(piece)]
     whole = ["".join(texts), "".join(own), "\n".join(own), *own]
-    return {key(_STRIPPED.sub("", piece).strip()) for piece in whole}
+    return {key(_without_blocks(piece).strip()) for piece in whole}
+
+
+def _without_blocks(text: str) -> str:
+    """Return a text without its closed blocks. Each end is looked for once: a text may be megabytes of beginnings."""
+    kept: list[str] = []
+    unclosed: set[str] = set()
+    done = 0
+    for found in _BLOCK.finditer(text):
+        name = found[1]
+        if found.start() < done or name in unclosed:
+            continue
+        if (end := text.find(f"</{name}>", found.end())) < 0:
+            unclosed.add(name)
+            continue
+        kept.append(text[done : found.start()])
+        done = end + len(f"</{name}>")
+    return "".join([*kept, text[done:]])

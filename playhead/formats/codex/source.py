@@ -28,8 +28,8 @@ from playhead.formats.codex import compressed
 from playhead.formats.codex.facts import SUB_AGENT
 from playhead.formats.codex.records import opened
 from playhead.formats.codex.thread import MEMORY_VERSION, Memory, Thread
-from playhead.formats.growing import Change, Files, change_of
-from playhead.formats.ids import clean
+from playhead.formats.growing import Change, Files, change_of, first_of
+from playhead.formats.ids import clean, session_id, stated_id
 from playhead.formats.imported import ImportedSession, Skipped, SourcePosition
 from playhead.formats.jsonlines import JsonLines, Record
 from playhead.formats.titles import title_line
@@ -133,7 +133,7 @@ def read(source: Source, position: Mapping[str, SourcePosition] | None = None) -
     if known and not thread.events and not files.skipped:
         return None
     if not known and not thread.census.known_count:
-        raise ImportFailed(f"{source.path} holds no record of Codex")
+        raise ImportFailed(f"{source.path} holds no record of Codex{first_of(files.skipped)}")
     if not known and memory.title is None and not any(event.kind == "message" for event in thread.events):
         return None
     counts = thread.census.counts
@@ -155,7 +155,9 @@ def _session(
     facts = memory.facts
     position = positions[str(source.path)]
     carry = position.carry | {"memory": carried}
+    stated = memory.copies.own or _thread_of(source.path) or clean(source.path.stem) or "unnamed"
     started: dict[str, Any] = {"origin": ORIGIN, "source": clean(source.path.name), "config": dict(facts.config)}
+    started |= stated_id(stated)
     if facts.cwd is not None:
         started["cwd"] = facts.cwd
     if facts.forked_from is not None:
@@ -164,7 +166,7 @@ def _session(
         about = {name: value for name, value in facts.parent.items() if name != "thread"}
         started["parent"] = about | (_session_key(facts.parent["thread"]) if "thread" in facts.parent else {})
     return ImportedSession(
-        id=f"{ORIGIN}.{memory.copies.own or _thread_of(source.path) or clean(source.path.stem) or 'unnamed'}",
+        id=session_id(ORIGIN, stated),
         at=memory.first_at or position.mtime_ns / 1e9,
         started=started,
         events=[],
@@ -175,7 +177,7 @@ def _session(
 
 
 def _session_key(thread: str) -> dict[str, str]:
-    return {"app": DEFAULT_APP, "user": DEFAULT_USER, "session": f"{ORIGIN}.{thread}"}
+    return {"app": DEFAULT_APP, "user": DEFAULT_USER, "session": session_id(ORIGIN, thread)}
 
 
 def _change(path: Path, known: SourcePosition | None) -> Change:

@@ -24,16 +24,14 @@ from playhead.formats.printed import (
     Printed,
     Shown,
     TurnShown,
-    at_utc,
     in_short,
     masked,
-    one_line,
     printed,
-    size_text,
     who,
     whole,
 )
 from playhead.formats.redaction import Redactor
+from playhead.formats.shown import at_utc, one_line, size_text
 from playhead.model.body import text_in
 from playhead.model.event import is_fact
 from playhead.model.path import lies_on, of_seqs
@@ -215,10 +213,12 @@ class _Page:
         path = of_seqs(event.seq for event in self._view.path())
         yield '<section id="log"><h2>Log</h2>\n<details><summary>Every event, also of other branches</summary>\n'
         yield '<table class="log"><tbody>\n'
+        # What the page shows above was counted there.
+        counted = self._redactor.again() if self._redactor is not None else None
         after = 0
         while page := self._session.events(after=after):
             for event in page:
-                shown = masked(event, self._redactor)
+                shown = masked(event, counted if lies_on(path, event.seq) else self._redactor)
                 is_off = not lies_on(path, event.seq) and not is_fact(event.kind, event.body)
                 place = self._id(event.seq)
                 yield f"<tr{place}{OFF if is_off else ''}><td>{_seq_link(event.seq)}</td>"

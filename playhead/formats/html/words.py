@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from playhead.errors import ExtraMissing
-from playhead.formats.printed import visible
+from playhead.formats.shown import visible
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -7,6 +7,7 @@ that its hash holds: no reader has to write JSON the way we do.
 from __future__ import annotations
 
 import binascii
+import re
 from base64 import b64decode, b64encode
 from typing import Any
 
@@ -28,6 +29,7 @@ CHUNK_BYTES = 768 * 1024
 
 _BODY = b',"body":'
 _KIND_BYTES = 200
+_typed = re.compile(rb'\s*\{\s*"type"\s*:\s*"(?:session|event|artifact|end)"')
 
 
 class SessionLine(msgspec.Struct, frozen=True, tag="session"):
@@ -111,6 +113,11 @@ def is_first_line(line: bytes) -> bool:
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
     return (kind.type, kind.format) == ("session", FORMAT)
+
+
+def speaks_of_type(line: bytes) -> bool:
+    """Return True for a line whose first field is a type of this format: one of it, whole or damaged."""
+    return _typed.match(line) is not None
 
 
 def line_text(line: SessionLine | ArtifactLine | EndLine) -> bytes:

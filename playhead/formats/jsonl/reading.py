@@ -28,6 +28,7 @@ from playhead.formats.jsonl.lines import (
     from_hex,
     is_first_line,
     parsed,
+    speaks_of_type,
 )
 from playhead.model.codec import HASH_BYTES, SALT_BYTES, body_digest, chain_hash, envelope_bytes
 from playhead.model.ids import check_name
@@ -70,6 +71,10 @@ class Export:
         where the file cannot be read.
         """
         self.name = name or (source.name if isinstance(source, Path) else "the export")
+        is_named = isinstance(source, Path) and not source.is_fifo()
+        self._nothing = f"{self.name} is no Playhead export"
+        if not is_named:
+            self._nothing = "this is no Playhead export, and nothing else is read from a pipe: name the file or folder"
         self._file, self._owned = _opened(source)
         self._is_packed = isinstance(self._file, gzip.GzipFile)
         self.sessions: list[SessionFound] = []
@@ -142,15 +147,17 @@ class Export:
             raise ImportFailed(f"{self.name} is torn: the compressed file breaks off after byte {offset}") from error
 
     def _go_to(self, offset: int) -> None:
-        """Go to a byte of the export. What is packed is unpacked into a file beside before it is gone back in: each step
-        back would unpack it from its beginning again. It was proved by then, so that is no more than an export holds.
+        """Go to a byte of the export.
+
+        What is packed is unpacked into a file of its own before it is gone back in: each step back would unpack it from
+        its beginning again. It was proved by then, so that is no more than an export holds.
         """
         if self._is_packed and offset < self._file.tell():
             spooled = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - closed with the export
             self._owned.insert(0, spooled)
             end = self._file.tell()
             self._file.seek(0)
-            # By lines, as it was proved: with pieces of another size less may come out of a damaged file before it breaks.
+            # By lines, as it was proved: in pieces of another size less may come out of a file before its damage.
             with contextlib.suppress(*_TORN):
                 while spooled.tell() < end and (line := self._file.readline(LINE_BYTES_MAX + 1)):
                     spooled.write(line)
@@ -162,6 +169,8 @@ class Export:
         proof: _Proof | None = None
         try:
             for place, offset, text in self._lines(0):
+                if offset == len(text) and not speaks_of_type(text):
+                    raise ImportFailed(self._nothing)
                 line, body = parsed(text, place=place)
                 if proof is None:
                     proof = _Proof(line, offset, place)

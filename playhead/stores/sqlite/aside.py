@@ -65,6 +65,17 @@ def take_back(log: SqliteLog, aside: Aside, key: SessionKey) -> None:
     log.forget(key)
 
 
+def give_key(log: SqliteLog, key: SessionKey) -> None:
+    """Give the one session of a bundle that was not set aside another key, where it has another one."""
+    rows = log.sessions(limit=1)
+    if not rows or rows[0].key == key or rows[0].problem is not None:
+        return
+    with log.database.write(through_power_loss=log.durability == "power"):
+        number = log.need_number(rows[0].key)
+        log.database.query("take_back", {"number": number, "app": key.app, "user": key.user, "id": key.id})
+    log.forget(rows[0].key)
+
+
 def note_files(log: SqliteLog, aside: Aside, files: SessionKey | None) -> None:
     """Note under whose name files of it may lie from now on."""
     with log.database.write(through_power_loss=log.durability == "power"):

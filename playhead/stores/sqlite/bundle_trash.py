@@ -16,12 +16,13 @@ from pathlib import Path
 
 import msgspec
 
-from playhead.errors import NewerFormat, NotAStore, PlayheadError, StoreDamaged
+from playhead.errors import NewerFormat, NotAStore, PlayheadError, StoreDamaged, StoreFull
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey
 from playhead.stores.base import Durability, TrashedRow
 from playhead.stores.files import disk_bytes, make_private_directory, os_errors, rename, second_name
 from playhead.stores.names import is_trash_id
-from playhead.stores.sqlite.aside import asides, take_back, trashed_row
+from playhead.stores.sqlite.aside import asides, give_key, take_back, trashed_row
+from playhead.stores.sqlite.connect import is_alone
 from playhead.stores.sqlite.log import SqliteLog
 
 SUFFIX = ".playhead"
@@ -215,6 +216,9 @@ class BundleTrash:
             return log.database.fold()
         except StoreDamaged:
             return True
+        except StoreFull:
+            log.close()
+            return is_alone(str(path))  # Then its log goes along as it is.
         finally:
             log.close()
 
@@ -227,6 +231,8 @@ class BundleTrash:
             found = asides(log, limit=1)
             if found:
                 take_back(log, found[0], key)
+            else:
+                give_key(log, key)  # On a full disk it was only moved.
         finally:
             log.close()
 

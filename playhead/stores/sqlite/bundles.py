@@ -24,6 +24,7 @@ from playhead.errors import (
     SessionNotFound,
     StoreClosed,
     StoreDamaged,
+    StoreFull,
     StoreLocked,
     StoreUnavailable,
     TrashNotFound,
@@ -57,7 +58,7 @@ from playhead.stores.names import check_trash_id, file_stem, is_trash_id, trash_
 from playhead.stores.oslock import OsLock, making, need_own_process
 from playhead.stores.sqlite.aside import asides, set_aside
 from playhead.stores.sqlite.bundle_trash import SUFFIX, UNREADABLE, BundleTrash
-from playhead.stores.sqlite.connect import Database, create_file, empty_image, remove_database
+from playhead.stores.sqlite.connect import Database, create_file, empty_image, is_alone, remove_database
 from playhead.stores.sqlite.copying import build, go_on
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog
@@ -317,6 +318,7 @@ class BundleStore:
         """Empty the bundle in a transaction, so that no other process can append to it, then remove its files.
 
         Killed in between, it leaves an empty bundle that counts as none; deleting again, or creating, clears it away.
+        On a full disk, where a transaction finds no room, the files are removed as they are.
         """
         with self._lock:
             self._need_open()
@@ -327,7 +329,30 @@ class BundleStore:
                 except SessionNotFound:
                     self._clear_away(key, path)
                     raise
-                self._clear_away(key, path)
+                except StoreFull:
+                    self._remove_as_it_is(key, path)
+                else:
+                    self._clear_away(key, path)
+
+    def _remove_as_it_is(self, key: SessionKey, path: Path) -> None:
+        """Remove a session where there is no room to empty its bundle first: its database goes first then. Whoever has
+        that open to write learns from the next write that it is gone. Raises `SessionBusy`."""
+        self._need_nobody_in_a_turn(key)
+        self._close_bundle(key)
+        lock = OsLock.take(_lock_beside(path))
+        if lock is None:
+            raise SessionBusy(key.id, {})
+        try:
+            with os_errors(path):
+                remove_database(path)
+            self._remove_files(key, path)
+        finally:
+            lock.release()
+
+    def _need_nobody_in_a_turn(self, key: SessionKey) -> None:
+        holder = self.holder(key)
+        if holder is not None:
+            raise SessionBusy(key.id, holder)
 
     def _clear_away(self, key: SessionKey, path: Path) -> None:
         """Remove the files of a session whose rows are gone. Never those of one that is in a turn or cannot be read."""
@@ -342,7 +367,8 @@ class BundleStore:
         move the files: what lies beside it, and the database last.
 
         Killed in between, or where another process reads from it all the time, it is trash in its old place; whoever
-        next needs the name moves it. A bundle that cannot be read is only moved; trashing it again makes up for a kill.
+        next needs the name moves it. A bundle that cannot be read is only moved, and so is one on a full disk that
+        nobody has open; trashing it again makes up for a kill.
         One of a newer version, or that the system does not open at this moment, stays: what is wrong is raised.
         """
         check_trash_id(trash_id)
@@ -435,20 +461,26 @@ class BundleStore:
         return {row.key.id: path for path, row in rows if row.problem == TRASHED} | self._trash.databases()
 
     def _set_aside(self, key: SessionKey, path: Path, trash_id: str, *, at: float) -> bool:
-        """Set the session aside inside its bundle; return False where it cannot be read. Raises `SessionNotFound` where
-        there is none, and `SessionBusy`."""
+        """Set the session aside inside its bundle; return False where it cannot be read, or the disk is full and nobody
+        has it open: then it can only be moved. Raises `SessionNotFound` where there is none, and `SessionBusy`."""
         if self._holds(path, key):
             try:
                 self._on(key, lambda log: set_aside(log, key, trash_id, at=at, files=None))
                 return True
             except StoreDamaged:
                 return False  # A listing could read it all the same.
+            except StoreFull:
+                self._need_nobody_in_a_turn(key)
+                self._close_bundle(key)
+                if not is_alone(str(path)):
+                    raise  # Whoever has it open would go on to write to it.
+                return False
         if not os.path.lexists(path) or self._is_emptied(path):
             self._clear_away(key, path)
             raise SessionNotFound(key.id, store=self.url)
         with contextlib.suppress(*UNREADABLE):
             self._need_readable(path)
-        if OsLock.is_held(path.with_name(f"{path.name}.lock")):
+        if OsLock.is_held(_lock_beside(path)):
             raise SessionBusy(key.id, {})
         return False
 
@@ -591,7 +623,7 @@ class BundleStore:
         return self._folder / f"{file_stem(key)}{SUFFIX}"
 
     def _log(self, path: Path) -> SqliteLog:
-        lock = path.with_name(f"{path.name}.lock")
+        lock = _lock_beside(path)
         return SqliteLog(Database.open(str(path), vfs=self._vfs), durability=self.durability, lock_path=lambda _: lock)
 
     def _read_only(self, path: Path) -> SqliteLog:
@@ -741,6 +773,11 @@ def _marking_duplicates(rows: Sequence[tuple[Path, SessionRow]]) -> list[Session
             row = msgspec.structs.replace(row, problem=f"{path.name} holds the same session as {chosen[row.key].name}")
         marked.append(row)
     return marked
+
+
+def _lock_beside(path: Path) -> Path:
+    """Return the file whose lock is held by who is in a turn of the session."""
+    return path.with_name(f"{path.name}.lock")
 
 
 def _is_bundle(name: str) -> bool:

@@ -19,7 +19,9 @@ from typing import Any, Self
 import apsw
 
 from playhead.errors import (
+    NewerFormat,
     NotAStore,
+    PlayheadError,
     StoreClosed,
     StoreDamaged,
     StoreFull,
@@ -55,9 +57,13 @@ Row = tuple[Any, ...]
 
 
 class Database:
-    """One open file: a connection, its lock, and its queries by name. Safe for any thread; calls take turns."""
+    """One open file: a connection, its lock, and its queries by name. Safe for any thread; calls take turns.
 
-    def __init__(self, path: str, connection: apsw.Connection) -> None:
+    A file that can be read but not written, for want of a right or of room, is open to read all the same: each write
+    first tries again to open it to write, and raises what is in the way.
+    """
+
+    def __init__(self, path: str, connection: apsw.Connection, *, vfs: str | None = None) -> None:
         self.path = path
         self.lock = threading.RLock()
         self._queries = named_queries(PACKAGE)
@@ -66,41 +72,76 @@ class Database:
         self._errors = translated(path, connection)
         self._inode = _inode(path)
         self._pid = os.getpid()
+        self._vfs = vfs
+        self._is_refused = False
+        self._seen: Fingerprint | None = None
+        """What the file was like when it was opened to be read without locks; None where SQLite's locks are taken."""
 
     @classmethod
     def open(cls, path: str, *, vfs: str | None = None, read_only: bool = False) -> Self:
-        """Open an existing file, and bring its schema up to date unless it is opened to read only.
+        """Open an existing file, and bring its schema up to date unless it is opened to read only, or cannot be written.
 
         Raises `NotAStore` for any other file, `NewerFormat` for one of a newer version; both are left untouched.
         """
-        if os.path.lexists(path) and not os.path.isfile(path):
-            raise NotAStore(f"{path} is no regular file")  # Opening a pipe would wait for ever.
+        try:
+            return cls._opened(path, vfs=vfs, read_only=read_only)
+        except StoreLocked:
+            raise
+        except _NOT_TO_BE_WRITTEN as error:
+            try:
+                database = cls._looked(path, vfs=vfs)
+            except (NotAStore, NewerFormat, StoreDamaged):
+                raise
+            except PlayheadError:
+                raise error from None
+            database._is_refused = not read_only
+            return database
+
+    @classmethod
+    def _opened(cls, path: str, *, vfs: str | None, read_only: bool) -> Self:
+        _need_regular(path)
         had_wal = _has_wal(path)
         with translated(path):
-            database = cls(path, _connected(path, vfs=vfs, read_only=read_only))
+            database = cls(path, _connected(path, vfs=vfs, read_only=read_only), vfs=vfs)
+        if not read_only and database.connection.readonly("main"):
+            database.close()  # SQLite opens what it may not write all the same, and says so later in several ways.
+            raise _cannot_write(path)
         try:
             database._protect()
             database._check_header(read_only=read_only)
             if not read_only:
                 database._configure()
-        except BaseException:
+        except BaseException as error:
             if had_wal:
                 database._leave_wal()
             database.close()
+            if not had_wal and isinstance(error, StoreFull):
+                _tidy_up(path)
+            if not read_only and type(error) is StoreUnavailable and not _may_write(os.path.dirname(path) or "."):
+                raise _cannot_write(os.path.dirname(path) or ".") from error
             raise
         return database
 
     @classmethod
-    def look(cls, path: str) -> Self:
+    def look(cls, path: str, *, vfs: str | None = None) -> Self:
         """Open an existing file to read it without changing a byte of it, and without making one beside it.
 
         Only the `-shm` of a file that somebody has open, or had when it died, takes part: its bytes are of the moment.
         Raises as `open` does. Where the file changed meanwhile, what was read may be of no one moment: read it again.
         """
-        if os.path.lexists(path) and not os.path.isfile(path):
-            raise NotAStore(f"{path} is no regular file")
+        database = cls._looked(path, vfs=vfs)
+        database._seen = None  # Whoever looks at a moment compares fingerprints of their own.
+        return database
+
+    @classmethod
+    def _looked(cls, path: str, *, vfs: str | None) -> Self:
+        """Open a file to be read, with locks where that takes no write, else as it is at this moment and the next."""
+        _need_regular(path)
+        seen = fingerprint(path)
         with translated(path):
-            database = cls(path, _looking(path))
+            connection, has_locks = _looking(path, vfs=vfs)
+        database = cls(path, connection, vfs=vfs)
+        database._seen = None if has_locks else seen
         try:
             database._protect()
             database._check_header(read_only=True)
@@ -136,8 +177,9 @@ class Database:
         return self._pid == os.getpid()
 
     def is_in_place(self) -> bool:
-        """Return False once the file was removed or replaced under this connection, whose writes go nowhere then."""
-        return _inode(self.path) == self._inode
+        """Return False once the file was removed or replaced under this connection, whose writes go nowhere then, and
+        where the connection is closed."""
+        return self._connection is not None and _inode(self.path) == self._inode
 
     def _need_in_place(self) -> None:
         # After the commit: SQLite writes to a file that has lost its name without a word, and nobody finds it again.
@@ -158,6 +200,12 @@ class Database:
         refused: where set, a value that the query cannot take raises `ValueError` with this text.
         """
         self.need_open()  # Before the lock, which another thread may have held while this process was forked.
+        if self._seen is not None:
+            with self.lock, self._at_rest():
+                return self._query(name, bindings, refused)
+        return self._query(name, bindings, refused)
+
+    def _query(self, name: str, bindings: Mapping[str, Any] | None, refused: str) -> list[Row]:
         with self.lock, self._errors:
             try:
                 return self.connection.execute(self._queries[name], bindings).fetchall()
@@ -182,6 +230,8 @@ class Database:
         The caller holds `lock`. This is the hot path of every append: no context managers, and one cursor for all.
         """
         self.need_open()
+        if self._is_refused:
+            self._open_to_write()
         try:
             self._insert(self._queries[name], bindings)
         except apsw.ConstraintError:
@@ -198,6 +248,8 @@ class Database:
         `through_power_loss` makes this commit wait for the disk, so that it survives a loss of power.
         """
         self.need_open()
+        if self._is_refused:
+            self._open_to_write()
         with self.lock, self._errors:
             connection = self.connection
             if through_power_loss:
@@ -218,8 +270,15 @@ class Database:
 
     @contextlib.contextmanager
     def read(self) -> Iterator[None]:
-        """A read transaction: every query in the block sees the same state of the file."""
+        """A read transaction: every query in the block sees the same state of the file.
+
+        Where that is read without locks, a writer may come meanwhile: `StoreUnavailable` is raised then at the end.
+        """
         self.need_open()
+        if self._seen is not None:
+            with self.lock, self._at_rest():
+                yield
+            return
         with self.lock, self._errors:
             connection = self.connection
             if connection.in_transaction:
@@ -235,8 +294,69 @@ class Database:
     def fold(self) -> bool:
         """Fold the write-ahead log into the file; return False where somebody reads from it too long for that."""
         self.need_open()
+        if self._is_refused:
+            self._open_to_write()
         with self.lock, self._errors:
             return self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0] == 0
+
+    def is_to_be_written(self) -> bool:
+        """Return False where the file could only be opened to be read."""
+        return not self._is_refused
+
+    def _open_to_write(self) -> None:
+        """Take a connection that can write in place of one that cannot. Raises what is in the way; it reads on then."""
+        with self.lock:
+            if not self._is_refused:
+                return
+            if self.connection.in_transaction:
+                raise StoreUnavailable(f"{self.path} is being read; a write cannot begin in the middle of that")
+            # Closed first: a file that SQLite opened without locks takes along those of the whole process as it goes.
+            self.connection.close()
+            self._connection = None
+            try:
+                fresh = type(self)._opened(self.path, vfs=self._vfs, read_only=False)
+            except PlayheadError:
+                self._take_over(type(self)._looked(self.path, vfs=self._vfs))
+                raise
+            self._take_over(fresh)
+            self._is_refused = False
+
+    def _take_over(self, other: Self) -> None:
+        """Go on with the connection of another one, which is of no use any more."""
+        connection, other._connection = other.connection, None
+        self._connection = connection
+        self._insert = connection.cursor().execute
+        self._errors = translated(self.path, connection)
+        self._inode = other._inode
+        self._seen = other._seen
+
+    @contextlib.contextmanager
+    def _at_rest(self) -> Iterator[None]:
+        """A read transaction on a file that is read without locks, as it is now. The caller holds `lock`."""
+        if self.connection.in_transaction:
+            yield
+            return
+        if fingerprint(self.path) != self._seen:
+            self.connection.close()
+            self._connection = None
+            self._take_over(type(self)._looked(self.path, vfs=self._vfs))
+        connection = self.connection
+        try:
+            with self._errors:
+                connection.execute("BEGIN")
+                try:
+                    yield
+                finally:
+                    if connection.in_transaction:
+                        connection.execute("COMMIT")
+        except PlayheadError as error:
+            self._need_unchanged(error)  # What seems damaged, or gone, may only have been read in between.
+            raise
+        self._need_unchanged(None)
+
+    def _need_unchanged(self, cause: Exception | None) -> None:
+        if self._seen is not None and fingerprint(self.path) != self._seen:
+            raise StoreUnavailable(f"{self.path} was written to while it was read; read it again") from cause
 
     def run_script(self, file: str) -> None:
         """Run a `.sql` file of this package."""
@@ -475,24 +595,107 @@ def _inode(path: str) -> int:
         return 0
 
 
+Fingerprint = tuple[tuple[int, int], ...]
+
+
+def fingerprint(path: Path | str) -> Fingerprint:
+    """Return what changes whenever somebody writes to a database. Where it differs before and after a look, what was
+    seen may be of no one moment."""
+    found = []
+    for suffix in ("", "-wal"):
+        try:
+            state = os.stat(f"{path}{suffix}")
+            # An empty write-ahead log is as good as none, and comes and goes with every reader.
+            found.append((state.st_mtime_ns if state.st_size else 0, state.st_size))
+        except OSError:
+            found.append((0, 0))
+    return tuple(found)
+
+
 def _has_wal(path: str) -> bool:
     return os.path.lexists(f"{path}-wal")
+
+
+def _is_pending(path: str) -> bool:
+    """Return True where the write-ahead log holds something. Where it does not, all is in the file itself."""
+    try:
+        return os.lstat(f"{path}-wal").st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def _need_regular(path: str) -> None:
+    if os.path.lexists(path) and not os.path.isfile(path):
+        raise NotAStore(f"{path} is no regular file")  # Opening a pipe would wait for ever.
+
+
+_NOT_TO_BE_WRITTEN = (StoreReadOnly, StoreFull, StoreUnavailable)
+"""What opening a file raises that may be there to be read all the same."""
+
+
+def _cannot_write(path: str) -> StoreReadOnly:
+    return StoreReadOnly(f"{path} cannot be written; check who owns it, its mode, and whether its disk is read-only")
+
+
+def _may_write(folder: str) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _tidy_up(path: str) -> None:
+    """Remove the empty write-ahead log and the beginning of its index that SQLite leaves where it finds no room for
+    that. Nothing is done where anybody else has the file open: the lock that this takes is granted to one alone."""
+    with contextlib.suppress(apsw.Error, OSError):
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            connection.pragma("locking_mode", "exclusive")
+            connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+            if not _is_pending(path):
+                Path(f"{path}-shm").unlink(missing_ok=True)
+        finally:
+            connection.close()  # This takes the write-ahead log away.
+
+
+def is_alone(path: str) -> bool:
+    """Return True where nobody else, here or in another process, has the database open at this moment."""
+    with contextlib.suppress(apsw.Error):
+        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            connection.pragma("locking_mode", "exclusive")
+            connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+            return True
+        finally:
+            connection.close()
+    return False
 
 
 def looking(path: str) -> apsw.Connection:
     """Return a connection as `Database.look` has it, to a file of which nothing was checked yet."""
     with translated(path):
-        return _looking(path)
+        return _looking(path)[0]
 
 
-def _looking(path: str) -> apsw.Connection:
-    if not _has_wal(path) or os.path.lexists(f"{path}-shm") or _NO_LOCKS not in apsw.vfs_names():
-        return _connected(path, vfs=None, read_only=True)
-    # A write-ahead log whose `-shm` is gone is nobody's at this moment. Alone with it, SQLite keeps in memory what it
-    # would put into a `-shm` of its own.
+def _looking(path: str, *, vfs: str | None = None) -> tuple[apsw.Connection, bool]:
+    """Return a connection that changes nothing, and whether it takes the locks that keep writers apart from it."""
+    is_pending = _is_pending(path)
+    if not is_pending or _NO_LOCKS not in apsw.vfs_names():
+        return _connected(path, vfs=vfs, read_only=True), is_pending
+    if os.path.lexists(f"{path}-shm"):
+        connection = _connected(path, vfs=vfs, read_only=True)
+        try:
+            connection.pragma("user_version")
+        except (apsw.IOError, apsw.FullError, apsw.CantOpenError, apsw.ReadOnlyError):
+            connection.close()  # The index of its write-ahead log can neither be used nor made.
+        except apsw.Error:
+            return connection, True  # Whoever reads on is told what is wrong.
+        else:
+            return connection, True
+    # A write-ahead log without a `-shm` that can be used is nobody's at this moment. Alone with it, SQLite keeps in
+    # memory what it would put into a `-shm` of its own.
     connection = _connected(path, vfs=_NO_LOCKS, read_only=True)
     connection.pragma("locking_mode", "exclusive")
-    return connection
+    return connection, False
 
 
 _NO_LOCKS = "unix-none"
@@ -501,7 +704,7 @@ _NO_LOCKS = "unix-none"
 
 def _connected(path: str, *, vfs: str | None, read_only: bool) -> apsw.Connection:
     name, flags = path, apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
-    if read_only and not _has_wal(path):
+    if read_only and not _is_pending(path):
         # Nobody writes: without locks it costs a quarter, and leaves no empty `-wal` and `-shm` beside every file.
         name, flags = f"{Path(path).absolute().as_uri()}?immutable=1", flags | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(name, flags=flags, vfs=vfs, statementcachesize=STATEMENTS_CACHED)

@@ -17,7 +17,7 @@ from playhead.model.ids import SessionKey
 from playhead.stores.base import ROWS_PAGE_MAX, SessionRow
 from playhead.stores.named_queries import named_queries
 from playhead.stores.sqlite.aside import Aside, asides
-from playhead.stores.sqlite.connect import APPLICATION_ID, PACKAGE, Database, Row, looking, translated
+from playhead.stores.sqlite.connect import APPLICATION_ID, PACKAGE, Database, Row, fingerprint as fingerprint, looking, translated
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog, bounds_of
 
@@ -71,19 +71,6 @@ def look_at(path: Path) -> Looked:
     finally:
         database.close()
     return Looked("damaged" if problems else "whole", problems)
-
-
-def fingerprint(path: Path) -> tuple[tuple[int, int], ...]:
-    """Return what changes whenever somebody writes to a database. Where it differs before and after a look, what was
-    seen may be of no one moment."""
-    found = []
-    for suffix in ("", "-wal"):
-        try:
-            state = os.stat(f"{path}{suffix}")
-            found.append((state.st_mtime_ns, state.st_size))
-        except OSError:
-            found.append((0, 0))
-    return tuple(found)
 
 
 class LookedLog(SqliteLog):

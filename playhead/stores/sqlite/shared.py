@@ -41,14 +41,16 @@ class SharedStore(SqliteLog):
             lock_path=lambda number: self._beside("locks") / str(number),
         )
         try:
-            self.database.run_script("notes.sql")
+            self._has_notes = self.database.row("has_notes") == (1,)
+            if self.database.is_to_be_written():
+                self._make_notes()
         except BaseException:
             self.database.close()
             raise
         self.url = f"sqlite:{path}"
         self.streams = FileStreams(lambda key: self._files(key)[1])
         self.artifacts = FileArtifacts(lambda key: self._files(key)[0], need=self.require, durability=durability)
-        self.notes = SqliteNotes(lambda make: self.database)
+        self.notes = SqliteNotes(self._notes_in)
         self.text = SqliteText(self)
 
     def create(self, key: SessionKey, drafts: Sequence[Draft], *, artifacts: Iterable[bytes] = ()) -> list[Event]:
@@ -193,6 +195,18 @@ class SharedStore(SqliteLog):
     def close(self) -> None:
         self.streams.close()
         super().close()
+
+    def _notes_in(self, make: bool) -> Database | None:
+        """Return the database once it has the tables of the notes, which a bundle lacks until it is opened to write."""
+        if not self._has_notes and make:
+            self._make_notes()
+        return self.database if self._has_notes else None
+
+    def _make_notes(self) -> None:
+        if not self._has_notes:
+            with self.database.write():
+                self.database.run_script("notes.sql")
+            self._has_notes = True
 
     def _mark(self, key: SessionKey) -> Path:
         return self._beside("locks") / file_stem(key)
