@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from playhead.formats.imported import UNFINISHED, Skipped
+from playhead.formats.values import is_deeper
 
 LINE_BYTES_MAX = 64 * 1024 * 1024
 """Longest line that is read. A longer one is reported and passed over without being held in memory."""
@@ -341,19 +342,7 @@ def _json_type(value: Any) -> str:
 
 def _is_too_deep(value: dict[str, Any], raw: bytes) -> bool:
     """Return True for a record nested beyond `DEPTH_MAX`; brackets are counted first, since few have that many."""
-    if raw.count(b"[") + raw.count(b"{") <= DEPTH_MAX:
-        return False
-    level: list[Any] = [value]
-    for _ in range(DEPTH_MAX):
-        level = [
-            item
-            for holder in level
-            for item in (holder.values() if isinstance(holder, dict) else holder)
-            if isinstance(item, dict | list)
-        ]
-        if not level:
-            return False
-    return True
+    return raw.count(b"[") + raw.count(b"{") > DEPTH_MAX and is_deeper(value, DEPTH_MAX)
 
 
 def _without_bad_bytes(value: Any) -> Any:

@@ -21,3 +21,18 @@ def mapping(value: Json) -> dict[str, Any]:
 def sequence(value: Json) -> list[Any]:
     """Return the value if it is an array, else an empty one."""
     return value if isinstance(value, list) else []
+
+
+def is_deeper(value: Json, levels: int) -> bool:
+    """Return True for a value nested in more levels than so many. Looks level by level, so depth costs no stack."""
+    level: list[Json] = [value]
+    for _ in range(levels):
+        level = [
+            item
+            for holder in level
+            for item in (holder.values() if isinstance(holder, dict) else holder)
+            if isinstance(item, dict | list)
+        ]
+        if not level:
+            return False
+    return True

@@ -12,7 +12,7 @@ from playhead.errors import ImportFailed
 from playhead.formats.chatgpt.archive import Member
 from playhead.formats.ids import clean
 from playhead.formats.jsonlines import DEPTH_MAX
-from playhead.formats.values import mapping
+from playhead.formats.values import is_deeper, mapping
 
 _decoder = msgspec.json.Decoder(list[msgspec.Raw])
 _blank = " \t\r\n,"
@@ -50,7 +50,7 @@ def value(piece: bytes | msgspec.Raw) -> dict[str, Any]:
         found = _slow_value(bytes(piece))
     if not isinstance(mapping(found).get("mapping"), dict):
         raise ImportFailed("it has no messages")
-    if _is_too_deep(found):
+    if is_deeper(found, DEPTH_MAX):
         raise ImportFailed(f"it is nested deeper than {DEPTH_MAX} levels")
     conversation: dict[str, Any] = found
     return conversation
@@ -107,17 +107,3 @@ def _slow_value(piece: bytes) -> Any:
 
 def _slow_decoder() -> json.JSONDecoder:
     return json.JSONDecoder(strict=False, parse_constant=lambda name: None)
-
-
-def _is_too_deep(found: dict[str, Any]) -> bool:
-    level: list[Any] = [found]
-    for _ in range(DEPTH_MAX):
-        level = [
-            item
-            for holder in level
-            for item in (holder.values() if isinstance(holder, dict) else holder)
-            if isinstance(item, dict | list)
-        ]
-        if not level:
-            return False
-    return True
