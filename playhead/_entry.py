@@ -32,6 +32,5 @@ def main() -> int:
     return code
 
 
-
 if __name__ == "__main__":
     sys.exit(main())

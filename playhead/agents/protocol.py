@@ -287,7 +287,9 @@ class _FunctionAgent:
         # Whoever forgets to say it finds an empty answer, and no reason. An event is what the verbs of a turn return.
         if result is not None and not isinstance(result, Event) and not turn.has_spoken:
             what = "text" if isinstance(result, str) else type(result).__name__
-            raise TypeError(f"{self.name} returned {what} but said nothing: an answer is what it says, await turn.say(…)")
+            raise TypeError(
+                f"{self.name} returned {what} but said nothing: an answer is what it says, await turn.say(…)"
+            )
 
 
 async def _until_done(pieces: asyncio.Queue[str], working: asyncio.Future[None]) -> AsyncGenerator[str]:

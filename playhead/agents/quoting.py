@@ -7,7 +7,9 @@ would end a quote early. An answer shows it and nothing obeys it.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
 
 from playhead.errors import InvalidName
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, ID_CHARS_MAX, SessionKey, session_key
@@ -68,10 +70,20 @@ def place(name: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER) -> tup
     return session_key(session, app=app, user=user), int(digits)
 
 
-def moment(at: float) -> str:
-    """Return UTC seconds as people write them: `2026-08-01 12:00 UTC`; `?` where no calendar reaches."""
+def moment(at: float, zone: str = "UTC", *, is_exact: bool = False) -> str:
+    """Return UTC seconds as people write them: `2026-08-01 12:00 UTC`; `?` where no calendar reaches.
+
+    zone: the time zone in which it is written, with its name; UTC where there is none of this name. is_exact: with the
+    seconds, unless the minute is a whole one.
+    """
+    there: tzinfo = UTC
+    name = "UTC"
+    if zone not in ("UTC", "Etc/UTC"):
+        with suppress(LookupError, ValueError, OSError):
+            there, name = ZoneInfo(zone), zone
     try:
-        return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC"
+        time = datetime.fromtimestamp(at, there)
+        return f"{time:{'%Y-%m-%d %H:%M:%S' if is_exact and time.second else '%Y-%m-%d %H:%M'}} {name}"
     except (ValueError, OverflowError, OSError):
         return "?"
 

@@ -127,8 +127,10 @@ class Timer(_Kept, frozen=True, kw_only=True):
     def due_at(self) -> float | None:
         return self.at
 
-    def label(self) -> str:
-        return f"at {moment(self.at)}" if self.every_s is None else f"every {self.every_s:g} s from {moment(self.at)}"
+    def label(self, zone: str = "UTC") -> str:
+        """Return what it waits for. zone: the time zone to say it in."""
+        at = moment(self.at, zone, is_exact=True)
+        return f"at {at}" if self.every_s is None else f"every {self.every_s:g} s from {at}"
 
     async def firing(self, look: Look) -> Firing | None:
         return self.fired(look.now)
@@ -175,7 +177,7 @@ class Schedule(_Kept, frozen=True, kw_only=True):
         return self.at
 
     def label(self) -> str:
-        return f"{self.cron} ({self.zone}), next at {moment(self.at)}"
+        return f"{self.cron} ({self.zone}), next at {moment(self.at, self.zone)}"
 
     async def firing(self, look: Look) -> Firing | None:
         return self.fired(look.now)

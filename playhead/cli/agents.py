@@ -7,7 +7,7 @@ name, which is shown and never looked up, imported or contacted.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -100,7 +100,9 @@ def chosen(here: Here, wanted: Wanted, *, stays_open: bool = False) -> Chosen:
         # A settings file speaks in every folder, also in one that somebody else filled.
         is_named_here = wanted.agent is not None or bool(here.environment.get("PLAYHEAD_AGENT"))
         return Chosen(loaded(agent, here.folder if is_named_here else None), agent)
-    documents = _documents(_either(wanted.documents, here.setting("documents")), here.folder)
+    # Where the session stays open, the job that reads them has a line of its own.
+    on_long = None if stays_open else here.terminal.note
+    documents = _documents(_either(wanted.documents, here.setting("documents")), here.folder, on_long)
     if model is not None:
         return Chosen(_model(here, wanted, model, documents, stays_open=stays_open), model)
     return Chosen(_built_in(documents, here.environment), BUILT_IN)
@@ -157,13 +159,13 @@ def _check_companions(wanted: Wanted, *, agent: str | None, model: str | None) -
         )
 
 
-def _documents(folder: str | None, current: str) -> Documents | None:
+def _documents(folder: str | None, current: str, on_long: Callable[[str], None] | None) -> Documents | None:
     if folder is None:
         return None
     # Loaded on use, like the agents below.
     from playhead.agents.documents import Documents
 
-    return Documents(Path(current) / Path(folder).expanduser())
+    return Documents(Path(current) / Path(folder).expanduser(), on_long=on_long)
 
 
 # The built-in agent, and models.

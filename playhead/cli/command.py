@@ -177,7 +177,7 @@ def _with_shared_options(command: Command) -> Callable[..., int]:
         terminal.is_quiet = quiet or said_before.is_quiet
 
         def work() -> int | None:
-            folder = os.getcwd()
+            folder = _current_folder()
             settings = Settings(environment, folder)
             if command.needs_settings and settings.found("quiet").value:
                 terminal.is_quiet = True
@@ -196,6 +196,13 @@ def _with_shared_options(command: Command) -> Callable[..., int]:
     # Typer reads the options from the signature, so the signature says what `call` takes.
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return call
+
+
+def _current_folder() -> str:
+    try:
+        return os.getcwd()
+    except FileNotFoundError as error:
+        raise Failure("the current folder is gone; change to another one and run it again", code=1) from error
 
 
 def _parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -50,7 +50,8 @@ def test_the_search_is_a_tool_call_with_its_result_in_the_log(filled: Sessions, 
 
     assert [event.kind for event in answer.events] == ["turn_started", *["message"] * 4, "turn_ended"]
     assert (call["type"], call["name"]) == ("tool_call", "search_sessions")
-    assert call["arguments"] == {"query": "Where is the deploy key?", "without": []}
+    assert call["arguments"] == {"query": "Where is the deploy key?"}
+    assert {"passages", "session_count"} <= set(result["response"]) and 0 not in result["response"].values()
     assert (result["type"], result["id"]) == ("tool_call_response", call["id"])
     assert [passage["id"] for passage in result["response"]["passages"]] == answer.ids
     assert result["response"]["session_count"] == 4

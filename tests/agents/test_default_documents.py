@@ -223,7 +223,7 @@ def test_what_is_left_out_is_said(filled: Sessions, here: Session, agent: Defaul
     (folder / ".hidden.md").write_text("The deploy key is hidden.")
     answer = ask(here, filled, "Where is the deploy key?", agent)
 
-    assert "3 documents (left out: 1 a link, 1 no text)" in answer.text
+    assert "3 documents (left out: 1 link, 1 that is no text)" in answer.text
 
 
 @pytest.mark.parametrize(

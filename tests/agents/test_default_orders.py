@@ -112,12 +112,33 @@ def test_reminders_are_listed_and_cancelled_by_number_or_id(filled: Sessions, he
 
     assert answers[0].text.startswith("Nothing is set in this session.")
     assert answers[3].text == (
-        "2 things are set in this session:\n\ntimer-1  at 2026-01-01 13:00 UTC\n> Reminder: go\n\n"
+        "2 things are set in this session:\n\ntimer-1  at 2026-01-01 14:00 Europe/Berlin\n> Reminder: go\n\n"
         "channel-2  on channel ops\n> Answer what is said."
     )
     assert removed[:2] == ["Removed: timer-1", "Removed: channel-2"]
     assert "there is no trigger '1'; there are: none" in removed[2]
     assert here.triggers().triggers == {}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "zone", "said"),
+    [
+        ("remind me in 8 seconds to go", "Europe/Berlin", "It is set at 2026-01-01 13:00:08 Europe/Berlin.\n"),
+        ("remind me in 10 minutes to go", "Asia/Tokyo", "It is set at 2026-01-01 21:10 Asia/Tokyo.\n"),
+        ("remind me every hour to go", "UTC", "It is set every 3600 s from 2026-01-01 13:00 UTC.\n"),
+        (
+            "every day at 9 in Europe/Berlin: go",
+            "UTC",
+            "It is set 0 9 * * * (Europe/Berlin), next at 2026-01-02 09:00 Europe/Berlin.\n",
+        ),
+    ],
+)
+def test_a_time_is_told_to_the_second_in_the_persons_own_zone(
+    filled: Sessions, here: Session, prompt: str, zone: str, said: str
+) -> None:
+    answer = ask(here, filled, prompt, DefaultAgent(clock=lambda: NOW, zone=zone))
+
+    assert answer.text.startswith(said)
 
 
 def test_a_rewind_takes_a_reminder_back(filled: Sessions, here: Session) -> None:
@@ -131,6 +152,8 @@ def test_a_rewind_takes_a_reminder_back(filled: Sessions, here: Session) -> None
     ("prompt", "said"),
     [
         ("remind me about the upload", UNCLEAR),
+        ("remind me in -5 seconds to go", "That time is over"),
+        ("remind me yesterday to go", "That time is over"),
         ("remind me at 9 in Mars/Olympus to go", "there is no time zone 'Mars/Olympus'"),
         ("every day at 9 in Mars/Olympus: go", "there is no time zone 'Mars/Olympus'"),
         ("remind me today at 7 to go", "that time is over"),

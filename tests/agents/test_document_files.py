@@ -9,12 +9,19 @@ import pytest
 from playhead.agents.documents import files as module
 from playhead.agents.documents.files import (
     FILE_BYTES_MAX,
+    HIDDEN,
+    LARGE,
     LINE_CHARS_MAX,
+    LINK,
+    NO_TEXT,
+    OVER,
+    UNREADABLE,
     FileFound,
     NotText,
     chunks,
     files_of,
     html_text,
+    left_out_told,
     text_of_file,
 )
 
@@ -174,3 +181,14 @@ def test_chunks_hold_every_line_that_is_not_blank_and_name_where_they_begin() ->
     assert [len(chunk.text) for chunk in found[-3:]] == [LINE_CHARS_MAX, LINE_CHARS_MAX, 5]
     assert max(len(chunk.text) for chunk in found) == LINE_CHARS_MAX
     assert list(chunks("\n \n\n")) == []
+
+
+def test_what_is_left_out_is_counted_in_words_and_the_limits_are_named() -> None:
+    counts = {HIDDEN: 1, LINK: 4, NO_TEXT: 2, LARGE: 1, UNREADABLE: 1, OVER: 1_200, "of another version": 3}
+
+    assert left_out_told(counts) == (
+        "1 hidden entry, 4 links, 2 that are no text, 1 file over 2 MB, 1 that cannot be read, "
+        "1,200 beyond the limits of 10,000 files and 32 MB of text"
+    )
+    assert left_out_told({NO_TEXT: 1, OVER: 0}) == "1 that is no text"
+    assert left_out_told({}) == ""

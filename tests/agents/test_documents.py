@@ -8,7 +8,7 @@ import pytest
 
 from playhead.agents.documents import folder as module
 from playhead.agents.documents.files import FileFound
-from playhead.agents.documents.folder import Documents, document_place
+from playhead.agents.documents.folder import FILE_BYTES_MIN, Documents, document_place
 from playhead.errors import InvalidName
 
 NOTES = """# The vault
@@ -227,3 +227,15 @@ def test_hostile_names_are_data(tmp_path: Path) -> None:
 )
 def test_what_names_a_place_in_a_document(id: str, place: tuple[str, int] | None) -> None:
     assert document_place(id) == place
+
+
+def test_files_that_say_that_they_are_empty_count_as_what_they_take(tmp_path: Path) -> None:
+    """Those of the system's own folders do, and hold thousands of lines."""
+    for number in range(12):
+        (tmp_path / f"{number:02}.md").write_text("")
+    documents = Documents(tmp_path)
+    waiting = documents.look()
+    after = documents.index(bytes_max=5 * FILE_BYTES_MIN)
+
+    assert (waiting.waiting_count, waiting.waiting_bytes) == (12, 12 * FILE_BYTES_MIN)
+    assert after.waiting_count == 7

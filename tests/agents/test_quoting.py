@@ -69,3 +69,18 @@ def test_what_names_no_event_is_refused(name: str) -> None:
 def test_a_moment_is_utc_and_never_fails() -> None:
     assert moment(1_785_585_600.0) == "2026-08-01 12:00 UTC"
     assert moment(1e300) == "?"
+
+
+@pytest.mark.parametrize(
+    ("zone", "is_exact", "shown"),
+    [
+        ("UTC", False, "2026-08-01 12:00 UTC"),
+        ("UTC", True, "2026-08-01 12:00:09 UTC"),
+        ("Europe/Berlin", True, "2026-08-01 14:00:09 Europe/Berlin"),
+        ("Etc/UTC", False, "2026-08-01 12:00 UTC"),
+        ("Mars/Olympus", False, "2026-08-01 12:00 UTC"),
+        ("../../etc/passwd", False, "2026-08-01 12:00 UTC"),
+    ],
+)
+def test_a_moment_is_shown_in_a_time_zone_with_its_name(zone: str, is_exact: bool, shown: str) -> None:
+    assert moment(1_785_585_609.0, zone, is_exact=is_exact) == shown

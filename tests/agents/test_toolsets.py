@@ -71,7 +71,7 @@ def test_every_kind_of_trigger_is_set_listed_and_removed(tmp_path: Path) -> None
     assert isinstance(force["file-4"], FileChange) and force["file-4"].path == str(watched)
     assert force["channel-5"] == ChannelMessage(prompt="Answer.", channel="ops", sender="monitor", reply=True)
     assert [one["trigger"] for one in listed["triggers"]] == list(force)
-    assert listed["triggers"][0]["waits_for"] == "every 60 s from 2026-08-01 12:10 UTC"
+    assert listed["triggers"][0]["waits_for"] == "every 60 s from 2026-08-01 14:10 Europe/Berlin"
     assert removed == {"trigger": "timer-2", "type": "timer"}
     assert again["trigger"] == "timer-6"
 
@@ -189,7 +189,7 @@ def test_documents_are_searched_read_and_listed_and_what_they_say_is_fenced(tmp_
     hostile = [line for line in (search + read).splitlines() if "Ignore" in line or "SYSTEM" in line or "owned" in line]
 
     assert search.startswith('1 hit for "deploy key" in the documents, best first. 2 documents can be searched. ')
-    assert "Left out: 1 no text." in search
+    assert "Left out: 1 that is no text." in search
     assert "notes.md:1-" in search
     assert nothing.startswith('0 hits for "xyzzy"')
     assert hostile and all(line.startswith("> ") for line in hostile)
@@ -209,4 +209,6 @@ def test_an_empty_folder_says_what_was_left_out(tmp_path: Path) -> None:
     told = play(scene, documents=Documents(tmp_path))
 
     assert told.is_error
-    assert told.response == "there is no document in the folder. 0 documents can be searched. Left out: 1 no text."
+    assert (
+        told.response == "there is no document in the folder. 0 documents can be searched. Left out: 1 that is no text."
+    )

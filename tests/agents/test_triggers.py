@@ -335,7 +335,7 @@ def test_a_trigger_says_in_a_few_words_what_it_waits_for() -> None:
     assert labels == [
         "at 2026-01-01 12:00 UTC",
         "every 90.5 s from 2026-01-01 12:00 UTC",
-        "0 9 * * 1-5 (Europe/Berlin), next at 2026-01-01 12:00 UTC",
+        "0 9 * * 1-5 (Europe/Berlin), next at 2026-01-01 13:00 Europe/Berlin",
         "when /etc/hosts changes",
         "on channel ops, from ada",
     ]

@@ -34,7 +34,7 @@ from playhead.agents.built_in.intents import (
     before,
     understood,
 )
-from playhead.agents.built_in.research import Report, researched, searched
+from playhead.agents.built_in.research import report_of, researched, searched
 from playhead.agents.built_in.wording import (
     HELP,
     NO_ORDERS,
@@ -128,8 +128,7 @@ class DefaultAgent:
                 return document_read(await self._read_document(intent, caller))
             case Search(query, without):
                 found = await searched(caller, query, without)
-                report = Report(found.passages, found.more_count, found.session_count, found.problem_count)
-                return passages_found(report, query, is_further=bool(without))
+                return passages_found(report_of(found), query, is_further=bool(without))
             case Research(query, _, without):
                 report = await researched(caller, intent, self._documents)
                 return passages_found(report, query, is_further=bool(without))

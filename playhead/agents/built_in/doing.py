@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from playhead.agents.built_in import orders
 from playhead.agents.built_in.calling import Caller
-from playhead.agents.built_in.wording import UNCLEAR, notes_listed, trigger_set, triggers_listed
+from playhead.agents.built_in.wording import OVER, UNCLEAR, notes_listed, trigger_set, triggers_listed
 from playhead.agents.quoting import one_line
 from playhead.agents.tools import Tool, ToolFailed, Using
 from playhead.agents.toolsets.channels import channel_tools
@@ -62,8 +62,8 @@ class Doing:
             case orders.Send(channel, text):
                 await self._use(caller, "send_message", channel=channel, text=text)
                 return f"Sent to #{channel}."
-            case orders.Unclear():
-                return UNCLEAR
+            case orders.Unclear(is_over):
+                return OVER if is_over else UNCLEAR
 
     async def _use(self, caller: Caller, tool: str, **arguments: Any) -> Any:
         return await caller.use(self._tools[tool], arguments)

@@ -111,7 +111,9 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """To be reminded, in a form that is none of those there are."""
+    """To be reminded, in a form that is none of those there are. is_over: of a time in the past."""
+
+    is_over: bool = False
 
 
 Order = Remember | Recall | Forget | Later | WatchFile | WatchChannel | ListTriggers | RemoveTrigger | Send | Unclear
@@ -177,7 +179,9 @@ def _later(said: str) -> Order | None:
     """Return a reminder, or a prompt for later: `remind me WHEN to …`, `remind me to … WHEN`, `WHEN: …`."""
     if found := _REMIND.fullmatch(said):
         read = next(_split(found["rest"]), None)
-        return Unclear() if read is None else Later(read[0], f"{REMINDER}{read[1]}")
+        return (
+            Unclear(_OVER.match(found["rest"]) is not None) if read is None else Later(read[0], f"{REMINDER}{read[1]}")
+        )
     before, mark, rest = _first_mark(said)
     when = when_of(before) if mark else None
     if when is None or not rest.strip():
@@ -253,6 +257,11 @@ _ZONE = re.compile(r" in (?P<zone>utc|[a-z_]+(?:/[a-z0-9_+-]+){1,2})$")
 _MARK = re.compile(r"[:,](?= )")
 _ABOUT = re.compile(r"^(?:to|that|about|of)\b:? ?", re.IGNORECASE)
 _REMIND = re.compile(r"remind me (?P<rest>.+)", re.IGNORECASE)
+_OVER = re.compile(
+    rf"(?:in )?[-−][0-9]|yesterday\b|last (?:night|week|month|year|{'|'.join(WEEKDAYS)})\b|\S{{1,9}} [a-z]{{1,9}} ago\b"
+    r"|.{0,500} in [-−][0-9]\S{0,9} [a-z]{1,9}\W?$",
+    re.IGNORECASE,
+)
 _REMEMBER = re.compile(r"(?:remember|note|keep in mind)(?: that |: )(?P<text>.*[^?])", re.IGNORECASE)
 _FORGET = re.compile(r"forget (?:the |my )?note (?P<name>\S{1,100}?)[.!]?", re.IGNORECASE)
 _RECALL = {"my notes", "your notes", "notes", "show my notes", "list my notes", "what do you remember", "scratchpad"}

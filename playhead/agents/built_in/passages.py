@@ -82,14 +82,15 @@ class Passage(msgspec.Struct, frozen=True):
     topic: str = ""
 
 
-class Passages(msgspec.Struct, frozen=True):
+class Passages(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An answer. passages: the best ones, best first. more_count: further ones that `without` leads to.
-    session_count: sessions searched, the one that asks among them. problem_count: those not searched to their end."""
+    session_count: sessions searched, the one that asks among them. problem_count: those not searched to their end.
+    What is none is not in the log."""
 
     passages: list[Passage]
-    more_count: int
     session_count: int
-    problem_count: int
+    more_count: int = 0
+    problem_count: int = 0
 
 
 def find_passages(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -27,15 +28,15 @@ TOPIC_PASSAGES_MAX = 4
 """So many of each of the things that are compared."""
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was found. passages: topic by topic, the best ones of each first. topics: what was looked for, where that is
     several things. more_count: further ones that `without` leads to. documents: how far the folder was searched, None
     without one. The rest is as in `Passages`."""
 
     passages: list[Passage]
-    more_count: int
     session_count: int
-    problem_count: int
+    more_count: int = 0
+    problem_count: int = 0
     topics: list[str] = []
     documents: Status | None = None
 
@@ -112,7 +113,7 @@ async def _topic(caller: Caller, topic: str, intent: Research, documents: Docume
     """Research one topic: search wherever there is something to search, and pick the best of all of it."""
     found = await searched(caller, topic, intent.without, count=count)
     if documents is None:
-        return Report(found.passages, found.more_count, found.session_count, found.problem_count)
+        return report_of(found)
     there = await searched_documents(caller, documents, topic, intent.without, count=count)
     everything = [*found.passages, *there.passages]
     best = best_of(everything, count)
@@ -122,6 +123,16 @@ async def _topic(caller: Caller, topic: str, intent: Research, documents: Docume
         session_count=found.session_count,
         problem_count=found.problem_count,
         documents=there.status,
+    )
+
+
+def report_of(found: Passages) -> Report:
+    """Return what one search of the sessions found as a report."""
+    return Report(
+        passages=found.passages,
+        more_count=found.more_count,
+        session_count=found.session_count,
+        problem_count=found.problem_count,
     )
 
 

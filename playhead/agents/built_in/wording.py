@@ -10,7 +10,7 @@ import msgspec
 from playhead.agents.built_in.orders import REMINDER
 from playhead.agents.built_in.passages import Passage
 from playhead.agents.built_in.research import Report
-from playhead.agents.documents.files import HIDDEN
+from playhead.agents.documents.files import HIDDEN, left_out_told
 from playhead.agents.documents.folder import DocumentText, Status
 from playhead.agents.memory import EventText
 from playhead.agents.quoting import counted, moment, one_line, quoted, shown_reference, visible
@@ -43,10 +43,12 @@ quote what I find, with its place. These I also know:
 Reminders and the like come while the session is open, in `playhead chat` or `playhead resume`; what is due meanwhile \
 comes when it is resumed."""
 
-UNCLEAR = (
-    "I did not understand when. I know: remind me in 10 minutes to …, remind me at 15:30 to …, tomorrow at 9, "
+TIMES = (
+    "I know: remind me in 10 minutes to …, remind me at 15:30 to …, tomorrow at 9, "
     "every 2 hours, every weekday at 9, every monday at 9, each also with a time zone: at 9 in Europe/Berlin."
 )
+UNCLEAR = f"I did not understand when. {TIMES}"
+OVER = f"That time is over, and a reminder is for a time to come. {TIMES}"
 NO_ORDERS = "This is what a trigger asked. I answer its questions; to set, send or keep something is for you to ask."
 
 IMPORT = "`playhead import` brings in the sessions that other programs left on this machine"
@@ -190,8 +192,8 @@ def _documents(status: Status) -> str:
     said = counted(status.file_count, "document")
     asides = [f"{counted(status.waiting_count, 'file')} still to be read: ask again later"] * bool(status.waiting_count)
     # Nobody expects an answer from hidden files.
-    left_out = [f"{count:,} {reason}" for reason, count in status.left_out.items() if reason != HIDDEN]
-    asides += [f"left out: {', '.join(left_out)}"] * bool(left_out)
+    left_out = left_out_told({reason: count for reason, count in status.left_out.items() if reason != HIDDEN})
+    asides += [f"left out: {left_out}"] * bool(left_out)
     return f"{said} ({'; '.join(asides)})" if asides else said
 
 

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html import unescape
 from itertools import islice
@@ -49,6 +49,15 @@ HIDDEN, LINK, LARGE, NO_TEXT, UNREADABLE, OVER = (
 )
 """Why something in a folder is left out."""
 
+_COUNTED = {
+    HIDDEN: ("hidden entry", "hidden entries"),
+    LINK: ("link", "links"),
+    LARGE: (f"file over {FILE_BYTES_MAX // 1_000_000} MB", f"files over {FILE_BYTES_MAX // 1_000_000} MB"),
+    NO_TEXT: ("that is no text", "that are no text"),
+    UNREADABLE: ("that cannot be read", "that cannot be read"),
+}
+_LIMITS = f"{FILES_MAX:,} files and {TEXT_BYTES_MAX // 1_000_000} MB of text"
+
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 _HTML = (".html", ".htm", ".xhtml")
 _TAG = re.compile(r"<[a-zA-Z/!?]")
@@ -81,6 +90,14 @@ class Chunk(NamedTuple):
 
     line: int
     text: str
+
+
+def left_out_told(left_out: Mapping[str, int]) -> str:
+    """Return how many entries are left out for which reason, in a few words; "" for none."""
+    told = [f"{count:,} {_COUNTED[why][count != 1]}" for why, count in left_out.items() if why in _COUNTED and count]
+    if count := left_out.get(OVER, 0):
+        told.append(f"{count:,} beyond the limits of {_LIMITS}")
+    return ", ".join(told)
 
 
 def files_of(folder: str) -> Scan:

@@ -11,7 +11,7 @@ import os
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import msgspec
@@ -39,6 +39,8 @@ STEP_BYTES = 200_000
 LINES_DEFAULT = 100
 LINES_MAX = 1_000
 READ_CHARS_MAX = 20_000
+FILE_BYTES_MIN = 1_000
+"""A file counts as so much text at least: to open one takes time, and some files say wrongly that they are empty."""
 NAMES_MAX = 200
 """So many names are listed at a time."""
 GONE_CHUNKS_MIN = 1_000
@@ -49,7 +51,7 @@ WHO = "document"
 
 class Status(msgspec.Struct, frozen=True):
     """How far a folder is indexed. file_count: files that can be searched. waiting_count, waiting_bytes: those that are
-    still to be read. left_out: why something is left out, to how many."""
+    still to be read, each of `FILE_BYTES_MIN` at least. left_out: why something is left out, to how many."""
 
     file_count: int
     waiting_count: int
@@ -57,13 +59,13 @@ class Status(msgspec.Struct, frozen=True):
     left_out: dict[str, int]
 
 
-class DocumentPassages(msgspec.Struct, frozen=True):
+class DocumentPassages(msgspec.Struct, frozen=True, omit_defaults=True):
     """An answer. passages: the best ones, best first. more_count: further ones that `without` leads to. status: of the
     folder as it was searched."""
 
     passages: list[Passage]
-    more_count: int
     status: Status
+    more_count: int = 0
 
 
 class DocumentText(msgspec.Struct, frozen=True):
@@ -85,13 +87,16 @@ class Documents:
 
     `look` says what is new, `index` reads it in steps; `find` and `read` know what was indexed, and open no file: a
     name that is none of the index's names nothing. Raises `InvalidName` where there is no such folder.
+
+    on_long: is told, in a sentence and on the event loop, where so much is to be read that an answer may come before.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, on_long: Callable[[str], None] | None = None) -> None:
         path = Path(os.path.realpath(folder))
         if not path.is_dir():
             raise InvalidName(f"there is no folder {one_line(str(folder), chars_max=200)!r} to take documents from")
         self.folder = path
+        self.on_long = on_long
         self._lock = threading.Lock()
         self._waiting: dict[str, FileFound] = {}
         self._left_out: Counter[str] = Counter()
@@ -144,8 +149,7 @@ class Documents:
             room = bytes_max
             while self._waiting and room > 0:
                 file = self._waiting.pop(next(iter(self._waiting)))
-                room -= file.print[0] + 1
-                self._take(file)
+                room -= max(self._take(file), file.print[0], FILE_BYTES_MIN)
             if not self._waiting:
                 if self._gone_count > max(len(self._places), GONE_CHUNKS_MIN):
                     self._begin_anew()
@@ -163,7 +167,7 @@ class Documents:
                 self._sessions, query, without=shown, count=count, is_source=lambda hit: hit.seq in self._places
             )
             passages = [self._placed(one) for one in found.passages]
-            return DocumentPassages(passages, found.more_count, self._status())
+            return DocumentPassages(passages, self._status(), found.more_count)
 
     def read(self, name: str, line: int = 1, count: int = LINES_DEFAULT) -> DocumentText:
         """Return lines of a document from one on, `READ_CHARS_MAX` characters of them at most. Raises `InvalidName`."""
@@ -205,8 +209,8 @@ class Documents:
         known = self._files.get(file.name)
         return known is not None and known.print == file.print
 
-    def _take(self, file: FileFound) -> None:
-        """Put a file in the place of what it was, or leave it out."""
+    def _take(self, file: FileFound) -> int:
+        """Put a file in the place of what it was, or leave it out. Returns how many characters it has."""
         self._forget(file.name)
         try:
             text = text_of_file(file, str(self.folder))
@@ -218,9 +222,10 @@ class Documents:
             reason = str(error) if isinstance(error, NotText) else NO_TEXT
             self._unread[file.name] = (file.print, reason)
             self._left_out[reason] += 1
-            return
+            return 0
         self._unread.pop(file.name, None)
         self._add(file.name, text, file.print, file.at)
+        return len(text)
 
     def _add(self, name: str, text: str, print: Print, at: float) -> None:
         found = list(chunks(text))
@@ -278,7 +283,7 @@ class Documents:
 
     def _status(self) -> Status:
         left_out = {reason: count for reason, count in sorted(self._left_out.items()) if count}
-        sizes = [file.print[0] for file in self._waiting.values()]
+        sizes = [max(file.print[0], FILE_BYTES_MIN) for file in self._waiting.values()]
         return Status(len(self._files), len(sizes), sum(sizes), left_out)
 
 

@@ -8,6 +8,7 @@ import contextlib
 from playhead.agents.documents.folder import Documents, Status
 from playhead.agents.jobs import BackgroundJob
 from playhead.agents.protocol import Request
+from playhead.agents.quoting import counted, one_line
 from playhead.errors import PlayheadError
 
 AT_ONCE_BYTES = 4_000_000
@@ -17,6 +18,7 @@ PATIENCE_S = 10.0
 """A turn waits so long for the job. Then it goes on with what can be searched so far."""
 
 JOB_NAME = "index documents"
+NAME_CHARS_MAX = 200
 
 
 async def kept_in_step(
@@ -57,4 +59,7 @@ async def _job(documents: Documents, request: Request, status: Status, agent: st
         if job.name == JOB_NAME:
             return job
     args = {"folder": str(documents.folder), "files": status.waiting_count}
+    if documents.on_long is not None:
+        files = counted(status.waiting_count, "file")
+        documents.on_long(f"Reading {files} of {one_line(str(documents.folder), chars_max=NAME_CHARS_MAX)} first.")
     return await request.jobs.start(JOB_NAME, _indexed(documents), args=args, agent=agent)

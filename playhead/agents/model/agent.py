@@ -4,9 +4,9 @@ In each round the model is sent the session's conversation, as the log has it, a
 comes: text and reasoning piece by piece, calls before they are run, results after. It goes on until the model calls
 nothing more.
 
-What an endpoint refuses for now (429, 5xx, a connection that fails) is tried again, after as long a wait as the endpoint
-asks. An answer that breaks off is tried again only where nothing of it had come; otherwise what
-came is kept, marked `interrupted`, and the turn fails: no text is ever there twice.
+What an endpoint refuses for now (429, 5xx, a connection that fails) is tried again after a wait, which is as long as it
+asks. An answer that breaks off is tried again only where nothing of it had come; otherwise what came is kept, marked
+`interrupted`, and the turn fails: no text is ever there twice.
 """
 
 from __future__ import annotations

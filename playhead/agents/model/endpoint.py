@@ -1,6 +1,6 @@
 """An OpenAI-compatible endpoint as the chunks of its replies: whatever goes wrong with it is a `ModelFailed`.
 
-What it refuses for now (429, 5xx, a connection that fails) is tried again after as long a wait as the endpoint asks, two
+What it refuses for now (429, 5xx, a connection that fails) is tried again after a wait that it may ask for, of two
 minutes at the most (`retrying`). Each wait is told, since nothing else happens meanwhile.
 """
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from playhead.agents.built_in.passages import Passage
+from playhead.agents.documents.files import left_out_told
 from playhead.agents.documents.folder import (
     LINES_DEFAULT,
     LINES_MAX,
@@ -91,8 +92,8 @@ def coverage(status: Status) -> str:
     said = f"{counted(status.file_count, 'document')} can be searched."
     if status.waiting_count:
         said += f" {counted(status.waiting_count, 'file is', 'files are')} still to be read."
-    if left_out := [f"{count:,} {reason}" for reason, count in status.left_out.items()]:
-        said += f" Left out: {', '.join(left_out)}."
+    if left_out := left_out_told(status.left_out):
+        said += f" Left out: {left_out}."
     return said
 
 

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -36,8 +37,8 @@ _PROMPT = text("What you are asked when it fires")
 def trigger_tools(*, clock: Clock = time.time, zone: str = "UTC") -> tuple[Tool, ...]:
     """Return `set_timer`, `set_schedule`, `watch_file`, `watch_channel`, `list_triggers` and `remove_trigger`.
 
-    clock: what a timer counts from. zone: the time zone of times that name none. The session has to be opened with
-    `trigger_types()`; where it was not, a call fails and says so.
+    clock: what a timer counts from. zone: the time zone of times that name none, and in which they are told. The
+    session has to be opened with `trigger_types()`; where it was not, a call fails and says so.
     """
     where = {"type": "string", "default": zone, "description": "The time zone, such as Europe/Berlin"}
     return (
@@ -50,14 +51,14 @@ def trigger_tools(*, clock: Clock = time.time, zone: str = "UTC") -> tuple[Tool,
                 "at": text(f"When, such as 2030-05-04T09:00; in {zone} where it names no offset"),
                 "every_seconds": {"type": "number", "minimum": 1, "description": "And then again, every so often"},
             },
-            lambda using, given: _set(using, lambda: _timer(given, clock, zone)),
+            lambda using, given: _set(using, lambda: _timer(given, clock, zone), zone),
             required=("prompt",),
         ),
         made(
             "set_schedule",
             f"Have yourself asked at the times of a cron expression, such as 0 9 * * 1-5. {FIRES}",
             {"prompt": _PROMPT, "cron": text("Five fields: minute, hour, day, month, day of the week"), "zone": where},
-            lambda using, given: _set(using, lambda: _schedule(given, clock, zone)),
+            lambda using, given: _set(using, lambda: _schedule(given, clock, zone), zone),
             required=("prompt", "cron"),
         ),
         made(
@@ -65,7 +66,7 @@ def trigger_tools(*, clock: Clock = time.time, zone: str = "UTC") -> tuple[Tool,
             f"Have yourself asked when a file changes, comes or goes. {FIRES}",
             {"prompt": _PROMPT, "path": text("The file, or a pattern for files of one folder, with the whole path")},
             lambda using, given: _set(
-                using, lambda: FileChange.from_now(_prompt(given), os.path.normpath(given["path"]))
+                using, lambda: FileChange.from_now(_prompt(given), os.path.normpath(given["path"])), zone
             ),
             required=("prompt", "path"),
         ),
@@ -78,10 +79,10 @@ def trigger_tools(*, clock: Clock = time.time, zone: str = "UTC") -> tuple[Tool,
                 "sender": text("Only for messages of this sender"),
                 "reply": {"type": "boolean", "default": False, "description": "Send your answer on the channel"},
             },
-            lambda using, given: _set(using, lambda: _channel(given)),
+            lambda using, given: _set(using, lambda: _channel(given), zone),
             required=("prompt", "channel"),
         ),
-        made("list_triggers", "List the triggers that are in force in this session.", {}, _list),
+        made("list_triggers", "List the triggers that are in force in this session.", {}, partial(_list, zone)),
         made(
             "remove_trigger",
             "Remove a trigger of this session.",
@@ -92,7 +93,7 @@ def trigger_tools(*, clock: Clock = time.time, zone: str = "UTC") -> tuple[Tool,
     )
 
 
-async def _set(using: Using, build: Callable[[], Trigger]) -> Any:
+async def _set(using: Using, build: Callable[[], Trigger], zone: str) -> Any:
     """Set a trigger under an id that says its type and a number that no other in force has."""
     session = using.request.session
     await session.refresh()
@@ -103,7 +104,7 @@ async def _set(using: Using, build: Callable[[], Trigger]) -> Any:
         raise ToolFailed(
             "no trigger can be set here, where nothing would watch it; in `playhead chat` and `playhead resume` it can"
         ) from error
-    return {**_told(id, trigger), "note": FIRES}
+    return {**_told(id, trigger, zone), "note": FIRES}
 
 
 def _timer(given: dict[str, Any], clock: Clock, zone: str) -> Timer:
@@ -144,12 +145,12 @@ def _prompt(given: dict[str, Any]) -> str:
     return prompt
 
 
-async def _list(using: Using, arguments: dict[str, Any]) -> Any:
+async def _list(zone: str, using: Using, arguments: dict[str, Any]) -> Any:
     session = using.request.session
     await session.refresh()
     force = await session.triggers()
     return {
-        "triggers": [_told(id, trigger) for id, trigger in force.triggers.items()],
+        "triggers": [_told(id, trigger, zone) for id, trigger in force.triggers.items()],
         "problems": [{"trigger": one.id, "reason": one.reason} for one in force.problems],
     }
 
@@ -166,11 +167,14 @@ async def _remove(using: Using, arguments: dict[str, Any]) -> Any:
     return {"trigger": id, "type": text_in(force.set_by[id].body, "type")}
 
 
-def _told(id: str, trigger: Trigger) -> dict[str, Any]:
-    """Return what is told of a trigger. One of a program's own may have no prompt, and no label or a failing one."""
+def _told(id: str, trigger: Trigger, zone: str) -> dict[str, Any]:
+    """Return what is told of a trigger. One of a program's own may have no prompt, and no label or a failing one.
+
+    zone: the time zone in which a timer's time is told."""
     waits_for = type(trigger).__name__
     with contextlib.suppress(Exception):
-        waits_for = str(trigger.label())  # type: ignore[attr-defined]
+        label = partial(trigger.label, zone) if isinstance(trigger, Timer) else trigger.label  # type: ignore[attr-defined]
+        waits_for = str(label())
     return {
         "trigger": id,
         "waits_for": one_line(waits_for, chars_max=SHOWN_CHARS_MAX),
