@@ -68,10 +68,10 @@ COMMAND = Command(
     run,
     about=(
         "Every prompt is stored before it is answered, and the answer while it is written. Ctrl-C stops the answer and "
-        "keeps what was said, twice leaves, and so does Ctrl-D. Enter sends, Alt-Enter begins another line. Lines that "
-        "begin with a slash are commands, such as /rewind, /fork and /export; /help lists them, and //help is sent as it is, "
-        "with one slash less. What you type during an answer is the beginning of the next prompt. In a pipe each line is "
-        "a prompt, and the answers alone go to stdout.\n\n"
+        "keeps what was said, twice leaves, and so does Ctrl-D. Enter sends, Alt-Enter begins another line; what you "
+        "type during an answer is the beginning of the next prompt. Lines that begin with a slash are commands, such "
+        "as /rewind, /fork and /export; /help lists them, and //help sends /help as a prompt. In a pipe each line is a "
+        "prompt, and the answers alone go to stdout.\n\n"
         "The arrow keys bring back what you typed: it is kept in a file that you alone can read, state/history in "
         "PLAYHEAD_HOME, else `history` in your state folder. `rm --purge` takes a session's prompts out of it.\n\n"
         f"{ABOUT}"

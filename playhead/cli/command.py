@@ -177,11 +177,15 @@ def _with_shared_options(command: Command) -> Callable[..., int]:
         terminal.is_quiet = quiet or said_before.is_quiet
 
         def work() -> int | None:
+            named = store if store is not None else said_before.store
+            if named is not None and not named.strip():
+                # An unset variable in a script: going on with another store is not what anybody meant.
+                raise Failure("--store is empty; give a URL such as bundles:DIR, or leave it out", code=2)
             folder = _current_folder()
             settings = Settings(environment, folder)
             if command.needs_settings and settings.found("quiet").value:
                 terminal.is_quiet = True
-            return run(Here(terminal, environment, folder, settings, store or said_before.store), **options)
+            return run(Here(terminal, environment, folder, settings, named), **options)
 
         return guarded(work, terminal, debug=debug or said_before.is_debugging)
 

@@ -345,8 +345,9 @@ class _Conversation:
     def _tell_still_there(self, answering: asyncio.Task[Any]) -> None:
         """Say that a Ctrl-C was heard which stops nothing yet. From a thread: the event loop may be what is held up."""
         if not answering.done() and not self._is_leaving:
-            again = " Ctrl-C again leaves." if self.terminal.can_ask else ""
-            self.terminal.note(f"\nIt has not stopped yet.{again}")
+            # The answer may stand in the line that is being written.
+            told = "\nIt has not stopped yet. Ctrl-C again leaves."
+            self.terminal.note(told if self.terminal.can_ask else told.strip())
 
 
 @contextmanager

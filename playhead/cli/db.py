@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,8 +13,8 @@ from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.documents import document
 from playhead.cli.failures import Failure
 from playhead.cli.naming import named
-from playhead.cli.table import Cell, Column
-from playhead.errors import StoreExists
+from playhead.cli.table import Cell, Column, Style
+from playhead.errors import OF_THE_SYSTEM, StoreExists
 from playhead.stores.files import disk_bytes
 from playhead.stores.sqlite.backup import BackedUp, back_up, check_file, databases
 from playhead.stores.sqlite.bundles import BundleStore
@@ -132,26 +133,58 @@ def _check(here: Here, *, json: bool) -> int:
     paths = databases(here.store_url)
     for number, path in enumerate(paths, start=1):
         here.terminal.progress(f"Checking {number} of {len(paths)}: {path.name}")
-        found.append((path, check_file(path)))
+        found.append(_looked_through(path))
     here.terminal.end_progress()
-    damaged = sum(1 for _, problems in found if problems)
+    damaged = sum(1 for one in found if one.state == "damaged")
+    ok = sum(1 for one in found if one.state == "whole")
     if json:
-        files = [{"path": str(path), "ok": not problems, "problems": problems} for path, problems in found]
-        here.terminal.json({"files": files, "ok_count": len(found) - damaged, "problem_count": damaged})
+        files = [
+            {
+                "path": str(one.path),
+                "ok": one.state == "whole",
+                "is_unread": one.state == "unread",
+                "problems": one.problems,
+            }
+            for one in found
+        ]
+        here.terminal.json({"files": files, "ok_count": ok, "problem_count": len(found) - ok})
     else:
-        here.terminal.table(_COLUMNS, (row for path, problems in found for row in _rows(path, problems)))
-        here.terminal.note(f"{len(found) - damaged} of {len(found)} files are whole.")
+        here.terminal.table(_COLUMNS, (row for one in found for row in _rows(one)))
+        unread = len(found) - ok - damaged
+        here.terminal.note(
+            f"{ok} of {len(found)} files {'is' if ok == 1 else 'are'} whole"
+            + (f"; {unread} could not be read." if unread else ".")
+        )
         if damaged:
             here.terminal.note("To learn what can be saved: playhead doctor")
-    return INTEGRITY_PROBLEM if damaged else 0
+    return INTEGRITY_PROBLEM if damaged else 1 if ok < len(found) else 0
 
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file that was looked through. unread: the system did not let anybody; that is no damage."""
+
+    path: Path
+    state: Literal["whole", "damaged", "unread"]
+    problems: list[str]
+
+
+def _looked_through(path: Path) -> _File:
+    try:
+        problems = check_file(path)
+    except OF_THE_SYSTEM as error:
+        return _File(path, "unread", [str(error)])
+    return _File(path, "damaged" if problems else "whole", problems)
+
+
+_STYLES: dict[str, Style] = {"whole": "green", "damaged": "red", "unread": "yellow"}
 
 _COLUMNS = (Column("FILE", style="cyan"), Column("STATE"), Column("PROBLEM", is_flexible=True))
 
 
-def _rows(path: Path, problems: list[str]) -> list[list[Cell | str]]:
-    state = Cell("damaged", "damaged", style="red") if problems else Cell("whole", "whole", style="green")
-    return [[Cell(path.name, str(path)), state, problem] for problem in problems or [""]]
+def _rows(file: _File) -> list[list[Cell | str]]:
+    state = Cell(file.state, file.state, style=_STYLES[file.state])
+    return [[Cell(file.path.name, str(file.path)), state, problem] for problem in file.problems or [""]]
 
 
 def _shell(here: Here, target: str | None, sql: str | None) -> int:

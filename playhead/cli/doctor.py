@@ -59,7 +59,13 @@ def run(
     if failure is not None:
         report(Failure(f"nothing was mended, since no backup could be made: {failure}", code=1), here.terminal)
         return 1
-    return INTEGRITY_PROBLEM if found.faults else 0
+    if any(fault.kind not in _OF_THE_SYSTEM for fault in found.faults):
+        return INTEGRITY_PROBLEM
+    return 1 if found.faults else 0
+
+
+_OF_THE_SYSTEM = ("place", "disk")
+"""What is no fault of what is stored."""
 
 
 COMMAND = Command(
@@ -242,6 +248,8 @@ def _summed_up(found: Examination, *, is_fixing: bool) -> str:
     count = len(found.faults)
     if not count:
         return "No fault was found." if not is_fixing else "No fault is left."
+    if not is_fixing and not any(one.is_mendable for one in found.faults):
+        return "1 fault." if count == 1 else f"{count} faults."
     faults = "1 fault" if count == 1 else f"{count} faults"
     mendable = sum(1 for one in found.faults if one.is_mendable)
     if is_fixing:

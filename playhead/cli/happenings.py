@@ -151,7 +151,7 @@ class Happenings:
     def event(self, event: Event) -> None:
         """Write the line that an event deserves, if any."""
         if event.kind == "turn_started":
-            self._is_firing = event.body.get("cause") == "trigger"
+            self._is_firing = event.body.get("cause") in ("trigger", "channel")
         for text, style in happening(event):
             self.line(text, style)
 

@@ -116,7 +116,8 @@ COMMAND = Command(
         "Whatever a crash left open is closed first and told to the agent: messages that were being written, tool "
         "calls without a result, running jobs, the turn itself. At a terminal you then type prompts: Ctrl-C stops the "
         "answer and keeps what was said, twice leaves, and so does Ctrl-D. In a pipe it prints what came back and "
-        "ends. Without a name a terminal shows a list to pick from: type to filter, Tab shows the end of a session.\n\n"
+        "ends, and takes no flag about who answers: `run` and `chat` answer there. Without a name a terminal shows a "
+        "list to pick from: type to filter, Tab shows the end of a session.\n\n"
         f"{ABOUT}"
     ),
     examples=(

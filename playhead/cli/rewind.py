@@ -126,7 +126,8 @@ def _less(path: list[Event], other: list[Event]) -> Iterator[tuple[TurnSpan, str
 
 def _prompt(events: list[Event]) -> str:
     asked = (event for event in events if event.kind == "message" and event.body.get("role") == "user")
-    return next((text_of(parts_in(event.body)) for event in asked), "")
+    fired = (str(event.body.get("prompt") or "") for event in events if event.kind == "trigger_fired")
+    return next((text_of(parts_in(event.body)) for event in asked), None) or next(fired, "")
 
 
 def _print(terminal: Terminal, move: _Move) -> None:

@@ -81,9 +81,9 @@ COMMAND = Command(
     about=(
         "A session in the trash is in no list and no search; `restore` brings it back as it was. Its id may be used "
         "again meanwhile. Forks of it stay as they are.\n\n"
-        "--purge and --empty-trash remove for good. They ask first; where nobody can be asked, they need --yes. --purge "
-        "takes the prompts out of chat's line history as well; of a session in the trash nobody knows them any more, and "
-        "--empty-trash says where that file is."
+        "--purge and --empty-trash remove for good. They ask first; where nobody can be asked, they need --yes. "
+        "--purge takes the prompts out of chat's line history as well; those of a session in the trash cannot be read, "
+        "so --empty-trash says where that file is."
     ),
     examples=(
         "playhead rm @last --dry-run",
@@ -176,14 +176,16 @@ def _removed(sessions: Sessions, one: _Going, *, is_for_good: bool) -> _Going:
 
 def _typed(sessions: Sessions, going: Sequence[_Going]) -> set[str]:
     """Return the prompts of the sessions that can be read: those of one in the trash cannot."""
-    found = set()
+    found: set[str] = set()
     for one in going:
         if one.trash_id is not None or one.problem is not None:
             continue
         session = sessions.get(one.key.id, app=one.key.app, user=one.key.user)
         seq = 0
         while page := session.events(after=seq, kinds=["message"]):
-            found |= {text_of(parts_in(event.body)) for event in page if event.agent == "user"}
+            texts = [text_of(parts_in(event.body)) for event in page if event.agent == "user"]
+            # What would be a command is typed with one more slash.
+            found.update(texts, (f"/{text}" for text in texts if text.startswith("/")))
             seq = page[-1].seq
     return found
 

@@ -22,7 +22,8 @@ from playhead.cli.happenings import reason
 from playhead.cli.table import Styled
 from playhead.cli.terminal import Terminal
 from playhead.cli.text import one_line
-from playhead.formats.exporting import format_of
+from playhead.model.ids import SessionKey
+from playhead.stores.names import file_stem
 from playhead.views.transcript import Entry
 
 JOBS_EVENTS = 2_000
@@ -157,20 +158,21 @@ async def _export(talk: Talk, argument: str) -> None:
     is_forced = _FORCE in (words[0], words[-1])
     if is_forced:
         argument = argument.removeprefix(_FORCE).removesuffix(_FORCE).strip()
-    where: dict[str, Any] = {"output": _exported_to(argument), "force": is_forced}
-    if where["output"].endswith("/"):  # A folder gets a file that is named after the session.
-        where["format"] = "md"
-    await _as_command(talk, "export", [str(talk.session.key)], **where)
+    file = _exported_to(argument, talk.session.key)
+    await _as_command(talk, "export", [str(talk.session.key)], output=file, force=is_forced)
 
 
-def _exported_to(argument: str) -> str:
-    """Return the file that is meant, or the folder, which ends in a slash."""
+def _exported_to(argument: str, key: SessionKey) -> str:
+    """Return the file that is meant. In a folder it is named after the session; without a name it is one to read."""
+    # Loaded on use: it brings every format that can be written.
+    from playhead.formats.exporting import format_of
+
     try:
         path = Path(argument).expanduser()
     except RuntimeError as error:
         raise Failure(f"{one_line(argument)} cannot be written: {error}", code=2) from error
     if argument.endswith(("/", os.sep)) or path.is_dir():
-        return f"{path}/"
+        return str(path / f"{file_stem(key)}.md")
     if format_of(path) is None:
         raise Failure(
             f"the ending of {one_line(path.name)} does not tell what to write; give .md, .html or .jsonl", code=2

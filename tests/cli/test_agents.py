@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 import time
@@ -286,6 +287,17 @@ def test_the_built_in_agent_answers_from_a_folder_of_documents(cli: CommandLine,
     assert "tea.md:1" in by_setting.out
 
 
+def test_a_folder_that_takes_long_to_read_is_told_first(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("playhead.agents.documents.folder.FILE_BYTES_MIN", 5_000_000)
+    (tmp_path / "tea.md").write_text("Green tea steeps for three minutes.\n", encoding="utf-8")
+    answered = cli("run", "green tea", "--documents", str(tmp_path), "--no-session")
+
+    assert f"Reading 1 file of {tmp_path} first." in answered.err
+    assert "tea.md:1" in answered.out
+
+
 def test_a_model_looks_things_up_in_a_folder_of_documents(cli: CommandLine, tmp_path: Path) -> None:
     pytest.importorskip("openai", reason="the openai extra is not installed")
     from tests.agents.fake_endpoint import FakeEndpoint, calls, says
@@ -422,7 +434,11 @@ yielding = Yielding()
         ("absent", "raising_of_a_test:absent failed: FileNotFoundError: ", 'open("/no/such/file")'),
         ("group", "raising_of_a_test:group failed: ValueError: boom", 'raise ValueError("boom")'),
         ("misnaming", "no session 'no-such-session'", 'get("no-such-session")'),
-        ("stopping", "raising_of_a_test:stopping failed: RuntimeError: it was cancelled", "raise asyncio.CancelledError"),
+        (
+            "stopping",
+            "raising_of_a_test:stopping failed: RuntimeError: it was cancelled",
+            "raise asyncio.CancelledError",
+        ),
         ("exiting", "raising_of_a_test:exiting failed: RuntimeError: it called sys.exit(3)", "raise SystemExit(3)"),
         ("returning", "raising_of_a_test:returning failed: TypeError: returning returned text but said nothing", ""),
         ("yielding", "raising_of_a_test:yielding failed: TypeError: it yields text, piece by piece, and not int", ""),
@@ -523,3 +539,43 @@ def test_an_agent_that_ends_the_program_ends_its_turn(
     assert "mistake in Playhead" not in answered.err
     assert session.conversation()[-1].text == "It begins."
     assert session.event(session.seq).body["status"] == status
+
+
+def test_a_current_folder_that_is_gone_is_named_as_that(tmp_home: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    program = (
+        "import os, sys; os.rmdir(os.getcwd()); from playhead._entry import main; sys.argv[1:] = ['list']; "
+        "sys.exit(main())"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=gone, capture_output=True, text=True, timeout=60, env=environment)
+
+    assert done.returncode == 1
+    assert done.stderr == "error: the current folder is gone; change to another one and run it again\n"
+
+
+def test_what_goes_wrong_in_an_agent_of_pydantic_ai_is_told_as_its_own(
+    cli: CommandLine, sessions: Sessions, mine: Path
+) -> None:
+    pytest.importorskip("pydantic_ai", reason="the pydantic-ai extra is not installed")
+    source = """
+from pydantic_ai import Agent
+from pydantic_ai.models.test import TestModel
+
+agent, bare = Agent(TestModel()), Agent()
+
+@agent.tool_plain
+def kettle() -> int:
+    raise ValueError("no water")
+"""
+    (mine / "pydantic_of_a_test.py").write_text(source, encoding="utf-8")
+    tool = cli("run", "hello", "--agent", "pydantic_of_a_test:agent")
+    bare = cli("run", "hello", "--agent", "pydantic_of_a_test:bare")
+
+    assert (tool.code, bare.code) == (1, 1)
+    assert "error: pydantic_of_a_test:agent failed: ValueError: no water" in tool.err
+    assert 'raise ValueError("no water")' in tool.err
+    assert "error: pydantic_of_a_test:bare failed: UserError: " in bare.err
+    assert "mistake in Playhead" not in tool.err + bare.err

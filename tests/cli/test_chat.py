@@ -1,5 +1,6 @@
 """`playhead chat`: a conversation at a terminal, and line by line in a pipe."""
 
+import io
 import json
 import os
 import signal
@@ -13,7 +14,11 @@ import pytest
 from playhead import Sessions
 from playhead.agents.triggers import Timer, trigger_types
 from playhead.cli import slash
+from playhead.cli.asking import Lines
+from playhead.cli.happenings import Happenings
 from playhead.cli.history import HISTORY_BYTES_MAX, forget, private_history
+from playhead.cli.terminal import Terminal
+from playhead.features.triggers import Firing
 from tests.cli.agents import WORDY
 from tests.cli.conftest import CommandLine
 from tests.cli.terminals import Shown, in_a_terminal
@@ -340,8 +345,8 @@ def test_a_store_that_is_gone_meanwhile_is_named_and_not_one_to_go_on_with(sessi
     assert "To go on: playhead resume" not in shown.shown
 
 
-def test_answers_are_broken_between_words_and_a_firings_is_parted_from_the_prompt(sessions: Sessions) -> None:
-    wordy = in_a_terminal(
+def test_answers_are_broken_between_words(sessions: Sessions) -> None:
+    shown = in_a_terminal(
         "chat",
         "--agent",
         "tests.cli.agents:wordy",
@@ -349,13 +354,50 @@ def test_answers_are_broken_between_words_and_a_firings_is_parted_from_the_promp
         PROMPT_TOOLKIT_NO_CPR="1",
         COLUMNS="40",
     ).shown
-    fired = chat((READY, "timer\r"), ("due at", ""), ("", "\x04")).shown
-    answer = wordy[wordy.index("The upload") : wordy.index("again please.")].replace("\r", "").split("\n")
+    answer = shown[shown.index("The upload") : shown.index("again please.")].replace("\r", "").split("\n")
 
     assert max(map(len, answer)) <= 40
-    assert " ".join(answer).rstrip() == WORDY.removesuffix("again please.").rstrip()
     assert len(answer) > 2
-    assert "ended" not in fired
+    assert " ".join(answer).rstrip() == WORDY.removesuffix("again please.").rstrip()
+
+
+class _Tty(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("is_asking", [True, False])
+def test_an_empty_line_parts_the_answer_to_a_firing_from_what_follows(
+    cli: CommandLine, sessions: Sessions, is_asking: bool
+) -> None:
+    out = _Tty()
+    asking = Lines(Terminal(out, io.StringIO(), {"NO_COLOR": "1", "COLUMNS": "80"}), None)
+    asking.is_asking = is_asking
+    shown = Happenings(asking)
+    with sessions.create("reminded-0001", triggers=trigger_types()) as session:
+        session.add_trigger(Timer(prompt="tea is ready", at=0.0), id="tea")
+        with session.fire("tea", Firing(prompt="tea is ready"), expected_seq=session.seq) as turn:
+            turn.say("Tea.")
+        events = session.events()
+    for event in events:
+        shown.event(event)
+        if event.kind == "turn_ended":
+            shown.text("Tea.")
+            shown.ended(event, [])
+    shown.text("Next.\n")
+    shown.end()
+
+    assert "Tea.\n\nNext.\n" in out.getvalue()
+
+
+def test_a_rewind_shows_what_a_firing_asked(cli: CommandLine, sessions: Sessions) -> None:
+    with sessions.create("reminded-0001", triggers=trigger_types()) as session:
+        session.add_trigger(Timer(prompt="tea is ready", at=0.0), id="tea")
+        with session.fire("tea", Firing(prompt="tea is ready"), expected_seq=session.seq) as turn:
+            turn.say("Tea.")
+    answer = cli("chat", "--session", "reminded-0001", text="/rewind\n")
+
+    assert "tea is ready" in answer.out
 
 
 def test_an_unknown_command_is_answered_with_the_nearest_and_is_no_prompt(sessions: Sessions) -> None:
@@ -534,10 +576,26 @@ def test_a_session_is_exported_from_within(
     monkeypatch.chdir(tmp_path)
     answer = cli("chat", "--session", upload, text="/export\n/export upload.html\n/export upload.html\n")
     written = sorted(file.name for file in tmp_path.iterdir() if file.is_file())
+    again = cli("chat", "--session", upload, text="/export --force\n/export upload.html --force\n")
 
     assert "Flaky upload test" in (tmp_path / "upload.html").read_text(encoding="utf-8")
     assert len(written) == 2 and written[1] == "upload.html" and written[0].endswith(".md")
-    assert "--force" in answer.err
+    assert f"to {written[0]}." in answer.err
+    assert "upload.html: there is a file of this name already; --force overwrites it" in answer.err
+    assert again.code == 0
+
+
+def test_an_export_knows_the_home_folder_and_the_formats_there_are(
+    cli: CommandLine, sessions: Sessions, upload: str, tmp_home: Path
+) -> None:
+    home = cli("chat", "--session", upload, text="/export ~/upload notes.md\n")
+    other = cli("chat", "--session", upload, text="/export foo.pdf\n")
+    nowhere = cli("chat", "--session", upload, text="/export no/such/folder/x.md\n")
+
+    assert home.code == 0
+    assert "Flaky upload test" in (tmp_home / "upload notes.md").read_text(encoding="utf-8")
+    assert "give .md, .html or .jsonl" in other.err and "--format" not in other.err
+    assert "no/such/folder/x.md cannot be written" in nowhere.err
 
 
 def test_jobs_and_triggers_are_listed(cli: CommandLine, sessions: Sessions, upload: str) -> None:

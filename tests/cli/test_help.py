@@ -34,7 +34,7 @@ SHARED |= {
     "picker_screen",
     "slash",
 }
-SHARED |= {"completing"}
+SHARED |= {"completing", "history", "modes", "wrapping"}
 
 
 GOES_ON_S = 3

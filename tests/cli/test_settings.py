@@ -236,3 +236,13 @@ def test_links_that_lead_in_a_circle_are_no_reason_to_fail(project: Path, tmp_ho
 
     assert settings.found("documents") == Found(None, "default")
     assert "inside its own folder" in (settings.refusal("documents") or "")
+
+
+@pytest.mark.parametrize("call", [["--store", "", "list"], ["list", "--store", " "]])
+def test_an_empty_store_is_a_mistake_and_no_other_store_is_taken(
+    cli: CommandLine, upload: str, call: list[str]
+) -> None:
+    answer = cli(*call)
+
+    assert (answer.code, answer.out) == (2, "")
+    assert "--store is empty" in answer.err
