@@ -169,6 +169,10 @@ class StoreLocked(StoreUnavailable):
     """Another process kept a file locked for longer than anybody waits. Nothing was written; retry."""
 
 
+OF_THE_SYSTEM = (StoreFull, StoreReadOnly, StoreUnavailable)
+"""What is no fault of what is stored: a full disk, a missing right, a lock, an input or output error."""
+
+
 class ArtifactNotFound(PlayheadError, LookupError):
     """The session has no such artifact, or its bytes are gone from the artifact folder."""
 

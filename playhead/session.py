@@ -270,12 +270,7 @@ class Sessions:
         The id is matched whole, and `@last` is no id here. The store remembers that it was deleted, so that an import
         does not bring it back unasked.
         """
-        key = session_key(id, app=app, user=user)
-        with contextlib.suppress(SessionNotFound):
-            if self.store.holder(key) is None:
-                # Noted first: after a kill in between nothing brings back what was to go.
-                trash.note_purged(self.store, key, clock=self._clock, entropy=self._entropy)
-        self.store.delete(key)
+        trash.delete(self.store, session_key(id, app=app, user=user), clock=self._clock, entropy=self._entropy)
 
     # The trash.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
-from playhead.errors import PlayheadError, SessionNotFound, TrashNotFound
+from playhead.errors import PlayheadError, SessionNotFound, StoreFull, TrashNotFound
 from playhead.features.live import Clock, Entropy, Live
 from playhead.model.codec import encode_json
 from playhead.model.ids import SessionKey, session_key, time_ordered_id
@@ -92,8 +92,41 @@ def _purge(store: Store, trash_id: str, key: SessionKey, *, clock: Clock, entrop
     try:
         store.tip(key)
     except SessionNotFound:
+        _remove_noted(store, key, lambda: store.purge(trash_id), clock=clock, entropy=entropy)
+    else:
+        store.purge(trash_id)
+
+
+def delete(store: Store, key: SessionKey, *, clock: Clock, entropy: Entropy) -> None:
+    """Remove a session for good, past the trash. The store remembers it."""
+    try:
+        is_free = store.holder(key) is None
+    except SessionNotFound:
+        is_free = False
+    if is_free:
+        _remove_noted(store, key, lambda: store.delete(key), clock=clock, entropy=entropy)
+    else:
+        store.delete(key)  # It raises what is wrong, and clears away what a deletion that was cut off left.
+
+
+def _remove_noted(store: Store, key: SessionKey, remove: Callable[[], None], *, clock: Clock, entropy: Entropy) -> None:
+    """Note that a session is removed for good, then remove it: a kill in between brings nothing back that was to go.
+
+    On a full disk it is removed first, which may make room for the note. Raises `StoreFull` where it did not: the
+    session is gone then, and an import may bring it back.
+    """
+    try:
         note_purged(store, key, clock=clock, entropy=entropy)
-    store.purge(trash_id)
+    except StoreFull:
+        remove()
+        try:
+            note_purged(store, key, clock=clock, entropy=entropy)
+        except StoreFull as error:
+            raise StoreFull(
+                f"session {key.id!r} is removed, but there is no room to note that: an import of it brings it back"
+            ) from error
+    else:
+        remove()
 
 
 def was_removed(store: Store, key: SessionKey) -> bool:

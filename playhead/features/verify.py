@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from playhead.errors import PlayheadError, StoreDamaged
+from playhead.errors import OF_THE_SYSTEM, PlayheadError, StoreDamaged
 from playhead.features.live import events_at
 from playhead.model import snapshot as snapshots
 from playhead.model.codec import FIRST_HASH, HASH_BYTES, body_digest, chain_hash, decode_body
@@ -46,7 +46,8 @@ def verify(store: Store, key: SessionKey) -> Verified:
     """Check one session whole, as it is now. Writes nothing.
 
     Reads every event once, and the path of each snapshot once more. Others may go on writing meanwhile. Raises
-    `SessionNotFound`, and `StoreDamaged` where not even the session's row or the end of its log can be read.
+    `SessionNotFound`, `StoreDamaged` where not even the session's row or the end of its log can be read, and what the
+    system refuses: `StoreFull`, `StoreReadOnly`, `StoreUnavailable`. Then nothing is known of it.
     """
     try:
         # The caches come first: whoever goes on writing, what they hold is in the log by the time that its end is read.
@@ -210,6 +211,8 @@ def _check_facts(store: Store, key: SessionKey, checker: _Checker) -> None:
     """Compare the facts that the store finds by their mark with those met in the log."""
     try:
         found = {event.seq for event in store.facts(key, until=checker.seq)}
+    except OF_THE_SYSTEM:
+        raise
     except (PlayheadError, *_WRONG_KIND) as error:
         checker.problem(f"the facts cannot be read: {error}")
         return
@@ -240,6 +243,8 @@ def _check_snapshots(store: Store, key: SessionKey, kept: Sequence[int], checker
             if parent != seq:
                 checker.problem(f"the snapshot at {seq} names a path that ends at {parent}")
             replayed = path
+        except OF_THE_SYSTEM:
+            raise
         except (PlayheadError, *_WRONG_KIND) as error:
             checker.problem(f"the snapshot at {seq} cannot be read: {error}")
             fold, replayed = Fold(), _NOTHING

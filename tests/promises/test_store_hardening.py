@@ -392,7 +392,7 @@ def test_a_new_session_opens_no_bundle_that_was_looked_at_before(
     opened: list[str] = []
     ordinary = BundleStore._read_row
 
-    def noted(store: BundleStore, path: Path) -> SessionRow:
+    def noted(store: BundleStore, path: Path) -> tuple[SessionRow, bool]:
         opened.append(path.name)
         return ordinary(store, path)
 

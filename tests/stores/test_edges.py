@@ -13,6 +13,7 @@ from playhead.errors import (
     NotAStore,
     SessionExists,
     StoreClosed,
+    StoreLocked,
     StoreReadOnly,
     StoreUnavailable,
 )
@@ -164,7 +165,7 @@ def test_a_file_that_is_there_is_not_made_again(tmp_path: Path) -> None:
 def test_every_error_of_the_driver_has_its_meaning() -> None:
     meaning = translated("x.db").meaning
     kinds = {
-        apsw.BusyError: StoreUnavailable,
+        apsw.BusyError: StoreLocked,
         apsw.NotADBError: NotAStore,
         apsw.ReadOnlyError: StoreReadOnly,
         apsw.PermissionsError: StoreReadOnly,

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import msgspec
 
-from playhead.errors import PlayheadError
+from playhead.errors import OF_THE_SYSTEM, PlayheadError
 from playhead.features.doctor.findings import FIX, FROM_BACKUP, Finding, Kind
 from playhead.features.live import Live, all_events
 from playhead.features.verify import verify
@@ -101,6 +101,8 @@ def _checked(url: str, path: Path, *, deep: bool, now: float, is_log_only: bool)
         with looked_log(path, lambda number: lock_of(url, path, number)) as log:
             if not is_log_only:
                 _check_log(url, path, log, checked, deep=deep, now=now)
+    except OF_THE_SYSTEM as error:
+        checked.findings.append(shut(path, str(error)))
     except PlayheadError as error:
         if checked.looked.state == "whole":
             checked.findings.append(_damaged(path, _brief(path, str(error))))
@@ -113,7 +115,7 @@ def _about(path: Path, looked: Looked, *, is_log_only: bool) -> Finding:
     if looked.state == "newer":
         return Finding("newer format", place, why, "upgrade Playhead; until then the file is left alone")
     if looked.state == "shut":
-        return Finding("place", place, why, "check who owns the file, its mode, and what the system says of the disk")
+        return shut(path, why)
     if is_log_only:
         return Finding("store log", place, f"the store log is damaged: {why}", _replaced(), is_mendable=True)
     if looked.state == "altered":
@@ -124,6 +126,11 @@ def _about(path: Path, looked: Looked, *, is_log_only: bool) -> Finding:
     if path.is_file() and not path.is_symlink() and has_something_to_save(path):
         return _damaged(path, f"{why}, but events of a session stand in it")
     return Finding(kind, place, f"{why}, and nothing of a session stands in it", "move it out of the store")
+
+
+def shut(path: Path, why: str) -> Finding:
+    """Return the finding about what the system does not let anybody look through. Nothing is known of it."""
+    return Finding("place", str(path), why, "check who owns the file, its mode, and what the system says of the disk")
 
 
 def _damaged(path: Path, why: str) -> Finding:
@@ -177,6 +184,8 @@ class _Session:
             self._check_summary(deep=deep)
             self._check_artifacts(deep=deep, now=now)
             self._checked.keys.append(self._key)
+        except OF_THE_SYSTEM:
+            raise
         except PlayheadError as error:
             found = self._checked.findings
             if "lacks a part of its schema" in str(error):

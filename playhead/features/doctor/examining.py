@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from playhead.errors import PlayheadError
-from playhead.features.doctor.databases import Checked, check_database, is_old
+from playhead.errors import OF_THE_SYSTEM, PlayheadError
+from playhead.features.doctor.databases import Checked, check_database, is_old, shut
 from playhead.features.doctor.findings import FIX, Examination, Finding
 from playhead.features.doctor.modes import mode_findings
 from playhead.features.shared_state import unpublished
@@ -171,10 +171,17 @@ def _store_log(url: str, lying: list[Lying], checked: dict[Path, Checked]) -> It
         what = f"the store log is gone, with the state that {sessions} sessions share; what they wrote of it is theirs"
         yield Finding("store log", str(path), what, f"`{FIX}` makes it again from them", is_mendable=True)
         return
-    with_notes = Database.look(str(path))
+    try:
+        with_notes = Database.look(str(path))
+    except OF_THE_SYSTEM as error:
+        yield shut(path, str(error))
+        return
     try:
         notes = SqliteNotes(lambda make: with_notes)
         missing = sum(1 for key, event in facts for _ in unpublished(notes.get, key, event))
+    except OF_THE_SYSTEM as error:
+        yield shut(path, str(error))
+        return
     except PlayheadError as error:
         what = f"the store log cannot be read: {error}"
         yield Finding("store log", str(path), what, f"`{FIX}` makes it again", is_mendable=scheme == "bundles")
@@ -190,7 +197,11 @@ def _store_log(url: str, lying: list[Lying], checked: dict[Path, Checked]) -> It
 def _trash(lying: list[Lying]) -> Iterator[Finding]:
     """Find bundles in the trash that could not be brought back whole."""
     for one in lying:
-        if one.role == "trashed" and (looked := look_at(one.path)).state != "whole":
+        if one.role != "trashed" or (looked := look_at(one.path)).state == "whole":
+            continue
+        if looked.state == "shut":
+            yield shut(one.path, looked.problems[0])
+        else:
             what = f"a session in the trash is damaged: {looked.problems[0]}"
             advice = "bring it back with `playhead restore`, then examine again; or empty the trash"
             yield Finding("trash", str(one.path), what, advice)

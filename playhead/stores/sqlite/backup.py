@@ -12,9 +12,17 @@ from pathlib import Path
 import apsw
 import msgspec
 
-from playhead.errors import InvalidName, NotAStore, PlayheadError, StoreExists
+from playhead.errors import OF_THE_SYSTEM, InvalidName, NotAStore, PlayheadError, StoreExists, StoreFull
 from playhead.stores.files import make_private_directory, os_errors, sync_directory
-from playhead.stores.sqlite.connect import APPLICATION_ID, BUSY_TIMEOUT_MS, remove_database, translated
+from playhead.stores.sqlite.connect import (
+    APPLICATION_ID,
+    BUSY_TIMEOUT_MS,
+    fingerprint,
+    looking,
+    remove_database,
+    tidy_up,
+    translated,
+)
 
 SUFFIX = ".playhead"
 SIDE_FOLDERS = ("artifacts", "streams")
@@ -22,6 +30,9 @@ SIDE_FOLDERS = ("artifacts", "streams")
 
 _NOT_COPIED = ("-wal", "-shm", "-journal", ".lock", ".making", ".new")
 _CHUNK_BYTES = 2**20
+
+COPIES_MAX = 3
+"""So often a database is copied again to which somebody wrote meanwhile, where no lock could keep them from it."""
 
 
 class BackedUp(msgspec.Struct, frozen=True):
@@ -102,6 +113,8 @@ class _Copier:
         if is_database:
             try:
                 _copy_database(source, target)
+            except StoreFull:
+                raise
             except PlayheadError as error:
                 remove_database(target)
                 if not source.exists():
@@ -163,35 +176,75 @@ def _copy_database(source: Path, target: Path) -> None:
     """Copy a database as of one moment. Raises `NotAStore` or `StoreDamaged` where it cannot be read whole."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     os.close(descriptor)
-    with translated(str(source)):
+    for _ in range(COPIES_MAX):
+        before = fingerprint(source)
         opened = reader(source)
         try:
-            if opened.pragma("application_id") != APPLICATION_ID:
-                raise NotAStore(f"{source} is no database of Playhead's")
-            writer = apsw.Connection(str(target))
-            try:
-                with writer.backup("main", opened, "main") as backup:
-                    while not backup.done:
-                        backup.step(-1)  # All at once: in steps it would begin anew with every append of another.
-                problem = writer.execute("PRAGMA quick_check(1)").fetchall()[0][0]
-            finally:
-                writer.close()
-            if problem != "ok":
-                raise NotAStore(f"{source} is damaged: {problem}")
+            problem = _copied(opened, source, target)
+            is_of_one_moment = not opened.readonly("main") or fingerprint(source) == before
         finally:
             opened.close()
+        if is_of_one_moment:
+            break
+    else:
+        problem = "it is written to again and again while it is copied"
+    if problem is not None:
+        raise NotAStore(f"{source} is damaged: {problem}")
+
+
+def _copied(opened: apsw.Connection, source: Path, target: Path) -> str | None:
+    """Copy what is open to a file, and return what SQLite finds wrong with the copy, or None."""
+    with translated(str(source), opened):
+        if opened.pragma("application_id") != APPLICATION_ID:
+            raise NotAStore(f"{source} is no database of Playhead's")
+        writer = apsw.Connection(str(target))
+        try:
+            with writer.backup("main", opened, "main") as backup:
+                while not backup.done:
+                    backup.step(-1)  # All at once: in steps it would begin anew with every append of another.
+            problem = writer.execute("PRAGMA quick_check(1)").fetchall()[0][0]
+        except (apsw.FullError, apsw.IOError) as error:
+            meant = translated(str(target), writer).meaning(error)
+            if isinstance(meant, StoreFull):
+                raise meant from error
+            raise
+        finally:
+            writer.close()
+    return None if problem == "ok" else str(problem)
 
 
 def reader(path: Path) -> apsw.Connection:
     """Open a database to read from, as one of its users: what stands in its write-ahead log belongs to it.
 
-    The last user of a database folds that log into it when it closes, and takes it away.
+    The last user of a database folds that log into it when it closes, and takes it away. One that cannot be written,
+    for want of a right or of room, is only looked at.
     """
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
-    connection.execute("PRAGMA query_only=ON")
-    connection.execute("PRAGMA trusted_schema=OFF")
+    connection = _user(path) or looking(str(path))
+    with translated(str(path), connection):
+        connection.execute("PRAGMA query_only=ON")
+        connection.execute("PRAGMA trusted_schema=OFF")
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     return connection
+
+
+def _user(path: Path) -> apsw.Connection | None:
+    """Open a database as one who could write to it; None where that cannot be."""
+    had_wal = os.path.lexists(f"{path}-wal")
+    with translated(str(path)):
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    is_hindered = False
+    try:
+        if not connection.readonly("main"):
+            connection.pragma("user_version")
+            return connection
+    except (apsw.FullError, apsw.IOError, apsw.CantOpenError, apsw.ReadOnlyError):
+        is_hindered = True
+    except apsw.Error:
+        return connection  # Whoever reads on is told what is wrong.
+    connection.close()
+    if is_hindered and not had_wal:
+        tidy_up(str(path))
+    return None
 
 
 def _copy_bytes(source: Path, target: Path) -> bool:
@@ -226,26 +279,13 @@ def _is_database(path: Path) -> bool:
 
 def _application_id(path: Path) -> int | None:
     try:
-        opened = _frozen(path)
+        opened = looking(str(path))
         try:
             return int(opened.pragma("application_id"))
         finally:
             opened.close()
-    except apsw.Error:
+    except (apsw.Error, PlayheadError):
         return None
-
-
-def _frozen(path: Path) -> apsw.Connection:
-    """Open a database that nobody writes to now, without a trace; where there is a write-ahead log, as a reader."""
-    if os.path.lexists(f"{path}-wal"):
-        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    else:
-        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-        connection = apsw.Connection(f"{path.absolute().as_uri()}?immutable=1", flags=flags)
-    connection.execute("PRAGMA trusted_schema=OFF")
-    connection.set_busy_timeout(BUSY_TIMEOUT_MS)
-    return connection
 
 
 def _take_place(built: Path, target: Path, *, is_folder: bool) -> None:
@@ -280,24 +320,30 @@ def _remove(path: Path) -> None:
 
 def check_file(path: Path, *, problems_max: int = 20) -> list[str]:
     """Return what SQLite finds wrong with a database (`PRAGMA integrity_check`); `[]` where nothing is. Reads all of it
-    and writes nothing. One that cannot be opened is one problem."""
-    was_resting = not os.path.lexists(f"{path}-wal")
+    and writes nothing. One that is no database of Playhead's is one problem.
+
+    Raises `StoreFull`, `StoreReadOnly` or `StoreUnavailable` where it could not be looked through: that is no damage.
+    """
+    before = fingerprint(path)
     found = _checked(path, problems_max)
-    if found and was_resting and os.path.lexists(f"{path}-wal"):
-        return _checked(path, problems_max)  # Somebody began to write to it under the check.
+    if found and fingerprint(path) != before:
+        return _checked(path, problems_max)  # Somebody wrote to it under the check.
     return found
 
 
 def _checked(path: Path, problems_max: int) -> list[str]:
     try:
-        with translated(str(path)):
-            opened = _frozen(path)
-            try:
+        opened = looking(str(path))
+        try:
+            with translated(str(path), opened):
+                opened.execute("PRAGMA trusted_schema=OFF")
                 if opened.pragma("application_id") != APPLICATION_ID:
                     raise NotAStore(f"{path} is no database of Playhead's")
                 rows = opened.execute(f"PRAGMA integrity_check({problems_max:d})").fetchall()
-            finally:
-                opened.close()
+        finally:
+            opened.close()
+    except OF_THE_SYSTEM:
+        raise
     except PlayheadError as error:
         return [str(error)]
     return [] if rows == [("ok",)] else [str(row[0]) for row in rows]

@@ -58,7 +58,7 @@ from playhead.stores.names import check_trash_id, file_stem, is_trash_id, trash_
 from playhead.stores.oslock import OsLock, making, need_own_process
 from playhead.stores.sqlite.aside import asides, set_aside
 from playhead.stores.sqlite.bundle_trash import SUFFIX, UNREADABLE, BundleTrash
-from playhead.stores.sqlite.connect import Database, create_file, empty_image, is_alone, remove_database
+from playhead.stores.sqlite.connect import Database, create_file, empty_image, is_alone, place_database, remove_database
 from playhead.stores.sqlite.copying import build, go_on
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog
@@ -114,7 +114,7 @@ class BundleStore:
         self.artifacts = FileArtifacts(
             lambda key: self._side_file(key, ".artifacts"), need=self._need_session, durability=durability
         )
-        self.notes = SqliteNotes(self._store_log)
+        self.notes = SqliteNotes(self._store_log, begin=self._begin_store_log)
         self.text = _BundleText(self)
         self._trash = BundleTrash(self._folder, open_log=self._log, read_log=self._read_only, durability=durability)
 
@@ -528,6 +528,20 @@ class BundleStore:
                     create_file(path, is_shared=True, durable=self.durability == "power")
                 self._store_log_open = Database.open(str(path), vfs=self._vfs)
             return self._store_log_open
+
+    def _begin_store_log(self, put: Callable[[Database], None]) -> bool:
+        """Make the store log with its first note in it, and return whether it was not there before."""
+        with self._lock:
+            self._need_open()
+            path = self._folder / STORE_LOG
+            if self._store_log_open is not None or os.path.lexists(path):
+                return False
+            log = Database.in_memory(is_shared=True)
+            try:
+                put(log)
+                return place_database(path, log.image(), durable=self.durability == "power")
+            finally:
+                log.close()
 
     def _on(self, key: SessionKey, verb: Callable[[SqliteLog], T]) -> T:
         """Run a verb on the session's bundle. It is opened again where another thread had to close it for want of room,

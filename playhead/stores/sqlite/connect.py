@@ -19,6 +19,7 @@ from typing import Any, Self
 import apsw
 
 from playhead.errors import (
+    OF_THE_SYSTEM,
     NewerFormat,
     NotAStore,
     PlayheadError,
@@ -79,7 +80,7 @@ class Database:
 
     @classmethod
     def open(cls, path: str, *, vfs: str | None = None, read_only: bool = False) -> Self:
-        """Open an existing file, and bring its schema up to date unless it is opened to read only, or cannot be written.
+        """Open an existing file, and bring its schema up to date where it is opened to write and can be written.
 
         Raises `NotAStore` for any other file, `NewerFormat` for one of a newer version; both are left untouched.
         """
@@ -87,7 +88,7 @@ class Database:
             return cls._opened(path, vfs=vfs, read_only=read_only)
         except StoreLocked:
             raise
-        except _NOT_TO_BE_WRITTEN as error:
+        except OF_THE_SYSTEM as error:
             try:
                 database = cls._looked(path, vfs=vfs)
             except (NotAStore, NewerFormat, StoreDamaged):
@@ -116,7 +117,7 @@ class Database:
                 database._leave_wal()
             database.close()
             if not had_wal and isinstance(error, StoreFull):
-                _tidy_up(path)
+                tidy_up(path)
             if not read_only and type(error) is StoreUnavailable and not _may_write(os.path.dirname(path) or "."):
                 raise _cannot_write(os.path.dirname(path) or ".") from error
             raise
@@ -315,7 +316,7 @@ class Database:
             self._connection = None
             try:
                 fresh = type(self)._opened(self.path, vfs=self._vfs, read_only=False)
-            except PlayheadError:
+            except BaseException:
                 self._take_over(type(self)._looked(self.path, vfs=self._vfs))
                 raise
             self._take_over(fresh)
@@ -431,7 +432,11 @@ def create_file(path: Path, *, is_shared: bool, durable: bool) -> bool:
 
     `durable` makes the new file and its name survive a loss of power.
     """
-    image = empty_image(is_shared=is_shared)
+    return place_database(path, empty_image(is_shared=is_shared), durable=durable)
+
+
+def place_database(path: Path, image: bytes, *, durable: bool) -> bool:
+    """Create a database as `create_file` does, with what is in it from its first moment."""
     with making(path):
         if os.path.lexists(path):
             return False
@@ -631,10 +636,6 @@ def _need_regular(path: str) -> None:
         raise NotAStore(f"{path} is no regular file")  # Opening a pipe would wait for ever.
 
 
-_NOT_TO_BE_WRITTEN = (StoreReadOnly, StoreFull, StoreUnavailable)
-"""What opening a file raises that may be there to be read all the same."""
-
-
 def _cannot_write(path: str) -> StoreReadOnly:
     return StoreReadOnly(f"{path} cannot be written; check who owns it, its mode, and whether its disk is read-only")
 
@@ -643,14 +644,14 @@ def _may_write(folder: str) -> bool:
     return os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _tidy_up(path: str) -> None:
+def tidy_up(path: str) -> None:
     """Remove the empty write-ahead log and the beginning of its index that SQLite leaves where it finds no room for
     that. Nothing is done where anybody else has the file open: the lock that this takes is granted to one alone."""
     with contextlib.suppress(apsw.Error, OSError):
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.pragma("locking_mode", "exclusive")
-            connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+            connection.pragma("user_version")
             if not _is_pending(path):
                 Path(f"{path}-shm").unlink(missing_ok=True)
         finally:
@@ -663,7 +664,7 @@ def is_alone(path: str) -> bool:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.pragma("locking_mode", "exclusive")
-            connection.execute("SELECT 1 FROM sqlite_schema").fetchall()
+            connection.pragma("user_version")
             return True
         finally:
             connection.close()
@@ -680,9 +681,9 @@ def _looking(path: str, *, vfs: str | None = None) -> tuple[apsw.Connection, boo
     """Return a connection that changes nothing, and whether it takes the locks that keep writers apart from it."""
     is_pending = _is_pending(path)
     if not is_pending or _NO_LOCKS not in apsw.vfs_names():
-        return _connected(path, vfs=vfs, read_only=True), is_pending
+        return _connected(path, vfs=vfs, read_only=True, is_at_rest=not is_pending), is_pending
     if os.path.lexists(f"{path}-shm"):
-        connection = _connected(path, vfs=vfs, read_only=True)
+        connection = _connected(path, vfs=vfs, read_only=True, is_at_rest=False)
         try:
             connection.pragma("user_version")
         except (apsw.IOError, apsw.FullError, apsw.CantOpenError, apsw.ReadOnlyError):
@@ -693,7 +694,7 @@ def _looking(path: str, *, vfs: str | None = None) -> tuple[apsw.Connection, boo
             return connection, True
     # A write-ahead log without a `-shm` that can be used is nobody's at this moment. Alone with it, SQLite keeps in
     # memory what it would put into a `-shm` of its own.
-    connection = _connected(path, vfs=_NO_LOCKS, read_only=True)
+    connection = _connected(path, vfs=_NO_LOCKS, read_only=True, is_at_rest=False)
     connection.pragma("locking_mode", "exclusive")
     return connection, False
 
@@ -702,9 +703,10 @@ _NO_LOCKS = "unix-none"
 """The VFS that takes no locks, which a file that is open to read only would not grant for writing."""
 
 
-def _connected(path: str, *, vfs: str | None, read_only: bool) -> apsw.Connection:
+def _connected(path: str, *, vfs: str | None, read_only: bool, is_at_rest: bool | None = None) -> apsw.Connection:
+    """Return a connection. is_at_rest: whether all is in the file itself, which is looked up where it is not told."""
     name, flags = path, apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
-    if read_only and not _is_pending(path):
+    if read_only and (not _is_pending(path) if is_at_rest is None else is_at_rest):
         # Nobody writes: without locks it costs a quarter, and leaves no empty `-wal` and `-shm` beside every file.
         name, flags = f"{Path(path).absolute().as_uri()}?immutable=1", flags | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(name, flags=flags, vfs=vfs, statementcachesize=STATEMENTS_CACHED)

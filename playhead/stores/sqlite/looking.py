@@ -12,12 +12,20 @@ from typing import Any, Literal
 import apsw
 import msgspec
 
-from playhead.errors import NewerFormat, NotAStore, PlayheadError, StoreReadOnly, StoreUnavailable
+from playhead.errors import OF_THE_SYSTEM, NewerFormat, NotAStore, PlayheadError
 from playhead.model.ids import SessionKey
 from playhead.stores.base import ROWS_PAGE_MAX, SessionRow
 from playhead.stores.named_queries import named_queries
 from playhead.stores.sqlite.aside import Aside, asides
-from playhead.stores.sqlite.connect import APPLICATION_ID, PACKAGE, Database, Row, fingerprint as fingerprint, looking, translated
+from playhead.stores.sqlite.connect import (
+    APPLICATION_ID,
+    PACKAGE,
+    Database,
+    Row,
+    fingerprint as fingerprint,
+    looking,
+    translated,
+)
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog, bounds_of
 
@@ -50,7 +58,7 @@ def look_at(path: Path) -> Looked:
         application = _application_of(path)
     except NotAStore as error:
         return Looked("no database", (str(error),))
-    except (StoreReadOnly, StoreUnavailable) as error:
+    except OF_THE_SYSTEM as error:
         return Looked("shut", (str(error),))
     except PlayheadError as error:
         return Looked("damaged", (str(error),))
@@ -62,12 +70,14 @@ def look_at(path: Path) -> Looked:
         return Looked("newer", (str(error),))
     except NotAStore as error:
         return Looked("altered", (str(error),))
-    except (StoreReadOnly, StoreUnavailable) as error:
+    except OF_THE_SYSTEM as error:
         return Looked("shut", (str(error),))
     except PlayheadError as error:
         return Looked("damaged", (str(error),))
     try:
         problems = _problems(database)
+    except OF_THE_SYSTEM as error:
+        return Looked("shut", (str(error),))
     finally:
         database.close()
     return Looked("damaged" if problems else "whole", problems)
@@ -148,6 +158,8 @@ def _problems(database: Database) -> tuple[str, ...]:
     try:
         with database.lock, translated(database.path, database.connection):
             rows = database.connection.execute(f"PRAGMA integrity_check({PROBLEMS_MAX:d})").fetchall()
+    except OF_THE_SYSTEM:
+        raise
     except PlayheadError as error:
         return (str(error),)
     return () if rows == [("ok",)] else tuple(str(row[0]) for row in rows)

@@ -17,10 +17,18 @@ class SqliteNotes:
     """Notes in one database that has the tables of `notes.sql`.
 
     database: returns it, making it first where that is asked for; None where it is not there and was not asked for.
+    begin: makes it with what it is given to put there, and returns whether it was not there before. A note that comes
+    in that way needs no more room than the file: no write-ahead log and no index of one.
     """
 
-    def __init__(self, database: Callable[[bool], Database | None]) -> None:
+    def __init__(
+        self,
+        database: Callable[[bool], Database | None],
+        *,
+        begin: Callable[[Callable[[Database], None]], bool] = lambda put: False,
+    ) -> None:
         self._database = database
+        self._begin = begin
 
     def put(self, topic: str, name: str, body: dict[str, Any], *, id: str, at: float) -> None:
         self._put(topic, name, body, id, at, is_only=False)
@@ -32,12 +40,18 @@ class SqliteNotes:
         for text, what in ((topic, "topic"), (name, "name"), (id, "note id")):
             check_name(text, what, chars_max=NAME_CHARS_MAX)
         bindings = {"topic": topic, "name": name, "id": id, "at": at, "body": encode_body(body)}
+
+        def put(database: Database) -> None:
+            with database.write():
+                database.query("put_note", bindings)
+                if is_only:
+                    database.query("drop_earlier_notes", {"topic": topic, "name": name})
+
+        if self._begin(put):
+            return
         database = self._database(True)
         assert database is not None, "it was asked to be made"
-        with database.write():
-            database.query("put_note", bindings)
-            if is_only:
-                database.query("drop_earlier_notes", {"topic": topic, "name": name})
+        put(database)
 
     def get(self, topic: str, name: str) -> dict[str, Any] | None:
         database = self._database(False)

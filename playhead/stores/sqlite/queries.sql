@@ -179,6 +179,10 @@ DELETE FROM sessions WHERE number = :number;
 -- name: has_text_index
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'text_index');
 
+-- name: has_notes
+-- The index is the last that is made of them.
+SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'notes_by_name');
+
 -- name: indexed_seq
 SELECT indexed_seq FROM sessions WHERE number = :number;
 
