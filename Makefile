@@ -7,6 +7,8 @@ PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 # Goes to pytest as it is, for example: make test PYTEST_ARGS="-k rewind -x"
 PYTEST_ARGS ?=
+# Processes that run tests side by side; 0 for none, to see prints as they come.
+WORKERS ?= auto
 COVERAGE := build/coverage/coverage.json
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -75,7 +77,7 @@ clean: ## Remove caches and build output; the virtual environment stays
 _pytest: $(STAMP)
 	@mkdir -p build/coverage && rm -f $(COVERAGE)
 	@HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-ci} \
-		$(PY) -m pytest -q $(MARKS) --cov --cov-report= --cov-report=json $(PYTEST_ARGS)
+		$(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(MARKS) --cov --cov-report= --cov-report=json $(PYTEST_ARGS)
 ifeq "$(PYTEST_ARGS)" ""
 	@$(PY) tools/coverage_gate.py $(COVERAGE) playhead/model playhead/views playhead/stores
 endif
