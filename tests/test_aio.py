@@ -36,7 +36,7 @@ BLOCKING_ONLY = {"Turn": {"begin"}}
 # A program that needs another verb of the blocking class brings it along.
 TWIN_ONLY = {"AsyncSessions": {"run"}}
 # What an open object knows without asking its store; everything else is awaited.
-KNOWN = {"agent", "id", "key", "resumed", "result", "scope", "seq", "turn_id", "url"}
+KNOWN = {"agent", "id", "is_open", "key", "resumed", "result", "scope", "seq", "turn_id", "url"}
 
 URLS = {"memory": "memory:", "sqlite": "sqlite:{0}/sessions.db", "bundles": "bundles:{0}/sessions"}
 
