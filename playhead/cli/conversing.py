@@ -23,7 +23,7 @@ from playhead.cli.agents import ANSWERED_BY, STATE_SCOPE, Chosen, goes_on_note, 
 from playhead.cli.answering import TURN_LABEL, jobs_sentence
 from playhead.cli.asking import INTERRUPTED, Asking, Interrupted, Lines, asking
 from playhead.cli.command import Here
-from playhead.cli.failures import exit_code, report
+from playhead.cli.failures import blamed, exit_code, report
 from playhead.cli.happenings import Happenings, JsonHappenings, Shown, Telling
 from playhead.cli.history import history_file
 from playhead.cli.modes import Modes
@@ -260,6 +260,8 @@ class _Conversation:
             self._tell_stopped(prompt, is_command=is_command)
             return True
         except Exception as error:
+            if isinstance(error, BrokenPipeError) and blamed(error) is None:
+                raise  # Who reads the answers went away: there is nobody to go on for.
             # Whatever an agent raised: its turn is recorded as failed, and the person can go on.
             report(error, self.terminal)
             if self._session is not None and (gone := await self._gone()):

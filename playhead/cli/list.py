@@ -17,11 +17,15 @@ from playhead.cli.naming import short_names, title_of
 from playhead.cli.pin import STAR
 from playhead.cli.table import Cell, Column, Style
 from playhead.features.listing import PINNED, Listed, Wanted, all_sessions
+from playhead.session import Sessions
 
 COUNT_DEFAULT = 50
 TITLE_COLUMNS_MIN = 20
 
 Sort = Literal["last-active", "created", "title"]
+
+
+STATUSES = ("open", "running", "waiting", "interrupted", "archived", "unreadable")
 
 
 def run(
@@ -87,6 +91,8 @@ def run(
     with here.open_existing() as sessions:
         # Read at once and not in pages, each of which would look at every session again.
         found = all_sessions(sessions.store, wanted, sort=sort.replace("-", "_"), clock=time.time, entropy=os.urandom)
+        if not found and status is not None and status not in STATUSES and status not in _own_statuses(sessions):
+            raise Failure(f'no session has the status "{status}"; there are {", ".join(STATUSES)}', code=2)
     rows = found if all else found[:count]
     if json:
         here.terminal.json({"sessions": [row_document(row) for row in rows], "total": len(found)})
@@ -102,6 +108,12 @@ def run(
         here.terminal.note(f"No sessions{narrowed} in {here.store_url}.")
     elif len(rows) < len(found):
         here.terminal.note(f"{len(rows)} of {len(found)} sessions; --all shows the rest.")
+
+
+def _own_statuses(sessions: Sessions) -> set[str]:
+    """Return the statuses that sessions have: programs may set their own."""
+    rows = all_sessions(sessions.store, Wanted(), clock=time.time, entropy=os.urandom)
+    return {row.summary.status for row in rows if row.summary is not None}
 
 
 COMMAND = Command(

@@ -13,6 +13,7 @@ from playhead.agents.protocol import for_blocking
 from playhead.cli.agents import (
     ABOUT,
     ANSWERED_BY,
+    BUILT_IN,
     AgentOption,
     BaseUrlOption,
     DocumentsOption,
@@ -62,6 +63,8 @@ def run(
     asked = _prompt(here.terminal, prompt if text is None else text)
     answering = chosen(here, Wanted(agent, model, base_url, documents, instructions))
     beginning = _Beginning(here.folder, answering.name, title, tuple(label or ()))
+    if no_session and answering.name == BUILT_IN:
+        here.terminal.note("With --no-session no store is opened: nothing that was recorded before is looked through.")
     with open_sessions("memory:") if no_session else here.open() as sessions:
         with _session(sessions, session, beginning) as opened:
             if note := who_goes_on(opened, answering.name):

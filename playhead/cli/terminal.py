@@ -60,7 +60,8 @@ class Terminal:
         if wanted.isascii() and wanted.isdigit() and int(wanted):
             return max(int(wanted), _WIDTH_MIN)
         try:
-            return max(os.get_terminal_size(self._out.fileno()).columns, _WIDTH_MIN)
+            # A terminal that was never told its size says 0.
+            return max(os.get_terminal_size(self._out.fileno()).columns or _WIDTH_DEFAULT, _WIDTH_MIN)
         except (OSError, ValueError):
             return _WIDTH_DEFAULT
 

@@ -95,6 +95,7 @@ def test_progress_goes_to_stderr_alone(sessions: Sessions, upload: str, tmp_path
         "export long-0001 | head -1",
         "export long-0001 --format html | head -1",
         "list | head -1",
+        "chat --session long-0001 <<< 'everything' | head -1",
         "stats --json | head -c 1",
     ],
 )

@@ -196,3 +196,14 @@ def test_a_store_is_named_before_or_after_the_command(cli: CommandLine, sessions
     assert cli("list", "--store", other).out == ""
     assert cli("list", PLAYHEAD_STORE=other).out == ""
     assert _ids(cli("list").rows) == ["default-0001"]
+
+
+def test_a_status_that_no_session_has_is_a_mistake_unless_it_is_a_known_one(
+    cli: CommandLine, sessions: Sessions, upload: str
+) -> None:
+    sessions.get(upload).set_status("in review")
+    unknown, own, known = (cli("list", "--status", status) for status in ("bogus", "in review", "waiting"))
+
+    assert (unknown.code, own.code, known.code) == (2, 0, 0)
+    assert "waiting" in unknown.err
+    assert upload in own.out

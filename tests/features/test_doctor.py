@@ -324,3 +324,14 @@ def test_a_place_that_is_no_store_is_a_finding_and_no_error(tmp_path: Path) -> N
 
     assert [one.kind for one in no_folder.faults] == ["place"]
     assert [one.kind for one in no_file.faults] == ["place"]
+
+
+def test_text_without_a_word_in_it_is_no_fault_of_the_index(tmp_path: Path) -> None:
+    url = f"bundles:{tmp_path}/store"
+    with playhead.open(url) as sessions, sessions.create("s") as session, session.turn("Why?") as turn:
+        turn.say("\n\n")
+        turn.say("Because.")
+    with playhead.open(url) as sessions:
+        sessions.search("because")
+
+    assert [finding for finding in examine(url, deep=True, now=time.time()).findings if finding.is_fault] == []
