@@ -126,7 +126,7 @@ class Lines:
             descriptor = self._source.fileno()
             loop.add_reader(descriptor, self._ready)
         except (OSError, ValueError, NotImplementedError):
-            # A file, or what stands for stdin in a test: it does not keep anybody waiting.
+            # A file, or an event loop that cannot wait for stdin (Windows): it is read line by line.
             line = self._source.readline(LINE_BYTES_MAX)
             self._add(line, is_over=not line)
             return

@@ -37,17 +37,7 @@ def named(sessions: Sessions, name: str) -> SessionKey:
     found = surely_named(sessions, name)
     if found is not None:
         return found
-    rows = all_rows(sessions)
-    fitting = _fitting(rows, name)
-    if len(fitting) == 1:
-        return fitting[0].key
-    if fitting:
-        raise Failure(
-            f'"{name}" fits {len(fitting)} sessions; name one of them by its whole id',
-            code=5,
-            lines=_described(fitting[:CANDIDATES_MAX], more=len(fitting) - CANDIDATES_MAX),
-        )
-    raise Failure(f'no session answers to "{name}"{_hint(name)}', code=3, lines=_nearest(rows, name))
+    return _chosen(all_rows(sessions), name)
 
 
 def surely_named(sessions: Sessions, name: str) -> SessionKey | None:
@@ -62,12 +52,19 @@ def surely_named(sessions: Sessions, name: str) -> SessionKey | None:
 def named_event(sessions: Sessions, name: str) -> tuple[SessionKey, int | None]:
     """Return the key that a person means, and the seq where they wrote `SESSION#SEQ`, as answers and links do.
 
-    A session whose own id or title ends like that comes first. Raises `Failure` as `named` does.
+    A session whose own id ends like that comes first, then an event of a session named by its whole id or rank, which
+    costs no listing; then a title that ends like that. Raises `Failure` as `named` does.
     """
     found = re.fullmatch(r"(.+)#([0-9]{1,10})", name, re.DOTALL)
-    if found is None or _by_whole_id(sessions, name) is not None or _fitting(all_rows(sessions), name):
+    if found is None or _by_whole_id(sessions, name) is not None:
         return named(sessions, name), None
-    return named(sessions, found[1]), int(found[2])
+    sure = surely_named(sessions, found[1])
+    if sure is not None:
+        return sure, int(found[2])
+    rows = all_rows(sessions)
+    if _fitting(rows, name):
+        return _chosen(rows, name), None
+    return _chosen(rows, found[1]), int(found[2])
 
 
 def all_rows(sessions: Sessions) -> list[Listed]:
@@ -138,6 +135,20 @@ def _by_rank(sessions: Sessions, name: str, rank: int) -> SessionKey:
             break
     none = "there is none yet; `playhead run` or `playhead import` brings one"
     raise Failure(f"no session is {name}: {f'there are {page.total}' if page.total else none}", code=3)
+
+
+def _chosen(rows: Sequence[Listed], name: str) -> SessionKey:
+    """Return the key of the one session that answers to a name. Raises `Failure` as `named` does."""
+    fitting = _fitting(rows, name)
+    if len(fitting) == 1:
+        return fitting[0].key
+    if fitting:
+        raise Failure(
+            f'"{name}" fits {len(fitting)} sessions; name one of them by its whole id',
+            code=5,
+            lines=_described(fitting[:CANDIDATES_MAX], more=len(fitting) - CANDIDATES_MAX),
+        )
+    raise Failure(f'no session answers to "{name}"{_hint(name)}', code=3, lines=_nearest(rows, name))
 
 
 def _fitting(rows: Sequence[Listed], name: str) -> list[Listed]:

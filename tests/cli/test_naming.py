@@ -236,3 +236,24 @@ def test_a_rank_reads_one_page_and_a_name_reads_the_rows_once(
     assert third == "many-0009"
     assert by_rank == 12
     assert sum(read) <= 2 * 12
+
+
+def test_an_event_of_a_session_that_is_named_for_certain_costs_no_listing_and_any_other_one(
+    sessions: Sessions, upload: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listings: list[str] = []
+    every_row = naming.all_rows
+
+    def counted(opened: Sessions) -> Any:
+        listings.append("listing")
+        return every_row(opened)
+
+    monkeypatch.setattr(naming, "all_rows", counted)
+    whole = naming.named_event(sessions, f"{upload}#4")
+    none = len(listings)
+    beginning = naming.named_event(sessions, "uplo#4")
+    title = naming.named_event(sessions, "Flaky upload test#4")
+
+    assert none == 0
+    assert len(listings) == 2
+    assert whole == beginning == title

@@ -83,7 +83,7 @@ def is_export(path: Path) -> bool:
                     return _has_conversations(stream.read(HEAD_BYTES))
         with path.open("rb") as file:
             return _has_conversations(file.read(HEAD_BYTES))
-    except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, ValueError):
+    except (OSError, zipfile.BadZipFile, zlib.error, RuntimeError, ValueError):
         return False
 
 
@@ -234,5 +234,5 @@ def _failures(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise ImportFailed(f"{path} cannot be read: {error.strerror or error}") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise ImportFailed(f"{path} is no whole zip file: {error}") from error
