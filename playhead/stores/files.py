@@ -155,6 +155,16 @@ def open_regular(path: Path | str, flags: int, *, directory: int | None = None) 
     return descriptor
 
 
+def sync_file(path: Path) -> None:
+    """Make what was written to a file survive a loss of power."""
+    with os_errors(path):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 def sync_directory(folder: Path) -> None:
     """Make names in a folder survive a loss of power."""
     with opened_directory(folder) as descriptor:
@@ -210,15 +220,37 @@ def _numbers(*names: str) -> frozenset[int]:
 
 
 def disk_bytes(*paths: Path) -> int:
-    """Return the bytes that files and folders (with all they hold) take on disk; absent ones count nothing."""
+    """Return the bytes that files and all that folders hold take on disk. What is absent, and what nobody may look at,
+    counts nothing."""
     total = 0
     for path in paths:
-        members = path.rglob("*") if path.is_dir() else (path,)
-        for member in members:
-            with contextlib.suppress(FileNotFoundError):
-                found = member.stat(follow_symlinks=False)
-                total += found.st_blocks * 512 if hasattr(found, "st_blocks") else found.st_size
+        total += _members_bytes(path) if os.path.isdir(path) else _file_bytes(path)
     return total
+
+
+def members(folder: Path) -> list[Path]:
+    """Return what is in a folder, in no order; nothing where it is absent or nobody may look into it."""
+    with contextlib.suppress(OSError):
+        return [folder / name for name in os.listdir(folder)]
+    return []
+
+
+def _members_bytes(folder: Path | str) -> int:
+    total = 0
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            total += _file_bytes(entry.path)
+            if entry.is_dir(follow_symlinks=False):
+                total += _members_bytes(entry.path)
+    return total
+
+
+def _file_bytes(path: Path | str) -> int:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return 0
+    return found.st_blocks * 512 if hasattr(found, "st_blocks") else found.st_size
 
 
 NO_SPACE = _numbers("ENOSPC", "EDQUOT", "EFBIG")

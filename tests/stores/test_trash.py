@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,12 @@ from playhead.errors import (
 )
 from playhead.model.ids import session_key
 from playhead.stores.base import Store
-from playhead.stores.names import trash_key
+from playhead.stores.names import CATALOGUE, trash_key
 from playhead.stores.open import open_store
 from playhead.stores.oslock import OsLock
 from playhead.stores.sqlite import bundle_trash, bundles, shared
 from playhead.stores.sqlite.bundles import BundleStore
-from playhead.stores.sqlite.connect import Database
+from playhead.stores.sqlite.connect import Database, remove_database
 from playhead.stores.sqlite.shared import SharedStore
 from playhead.testing.drafts import FIRST_AT, draft
 from playhead.testing.store_harness import append, begun
@@ -52,7 +52,8 @@ def store(folder: Path) -> BundleStore:
 def files(folder: Path) -> list[str]:
     """Return the files of a folder, but for those that SQLite and locks leave while a store is open."""
     passing = ("-wal", "-shm", ".lock", ".making")
-    found = (path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(passing))
+    files = (path for path in folder.rglob("*") if path.is_file() and path.parent.name != CATALOGUE)
+    found = (path for path in files if not path.name.endswith(passing))
     return sorted(str(path.relative_to(folder)) for path in found)
 
 
@@ -152,6 +153,113 @@ def test_a_restoring_that_was_cut_off_is_made_up_for(
     assert store.tip(target).seq == 3
     assert store.artifacts.get(target, ref) == b"chart"
     assert len(store.streams.left(target)) == 1
+
+
+@contextlib.contextmanager
+def another_process_has_it_open(folder: Path) -> Iterator[None]:
+    """Let another process append an event to `KEY`, and keep its bundle open until the block ends."""
+    code = """
+import sys
+from pathlib import Path
+from playhead.model.ids import session_key
+from playhead.stores.sqlite.bundles import BundleStore
+from playhead.testing.drafts import draft
+from playhead.testing.store_harness import append
+store = BundleStore(Path(sys.argv[1]))
+append(store, draft(n=4), key=session_key(sys.argv[2]))
+print("open", flush=True)
+sys.stdin.readline()
+store.close()
+"""
+    command = [sys.executable, "-c", code, str(folder), KEY.id]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        try:
+            yield
+        finally:
+            process.stdin.write("close\n")
+            process.stdin.close()
+            assert process.wait() == 0
+
+
+@pytest.mark.parametrize("durability", ["process", "power"])
+def test_who_had_it_open_before_takes_nothing_of_it_along(folder: Path, durability: Any) -> None:
+    """K23. As it closes, SQLite takes away the write-ahead log under the name of its own: here, that of a newer one."""
+    store = BundleStore(folder, durability=durability)
+    ref = filled(store)
+    with another_process_has_it_open(folder):
+        store.trash(KEY, trash_id="t1", at=FIRST_AT)
+        store.restore("t1", KEY)
+        append(store, draft(n=5), key=KEY)
+        seen = files(folder)
+        store.close()
+    again = BundleStore(folder, durability=durability)
+
+    assert [event.seq for event in again.events(KEY)] == [1, 2, 3, 4, 5]
+    assert again.artifacts.get(KEY, ref) == b"chart"
+    assert again.trashed() == []
+    assert not [name for name in seen if name.endswith(".new") or ".trash" in name]
+
+
+def test_who_had_another_one_of_its_name_open_takes_nothing_of_it_along(folder: Path) -> None:
+    store = BundleStore(folder)
+    begun(store, KEY, count=3)
+    with another_process_has_it_open(folder):
+        store.delete(KEY)
+        begun(store, KEY, count=3)
+        append(store, draft(n=4), key=KEY)
+        store.close()
+
+    assert [event.seq for event in BundleStore(folder).events(KEY)] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_a_restoring_by_copy_that_was_cut_off_is_made_up_for(
+    store: BundleStore, folder: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    other = BundleStore(folder)
+    ref = filled(store)
+    append(other, draft(n=4), key=KEY)
+    store.trash(KEY, trash_id="t1", at=FIRST_AT)
+    with monkeypatch.context() as patch:
+        patch.setattr(bundle_trash, "rename", cut_off(step))
+        with pytest.raises(CutOff):
+            store.restore("t1", KEY)
+    seen = [row.trash_id for row in store.trashed()], store.sessions()
+    store.restore("t1", KEY)
+    other.close()
+
+    assert seen == (["t1"], [])
+    assert store.tip(KEY).seq == 4
+    assert store.artifacts.get(KEY, ref) == b"chart"
+    assert len(store.streams.left(KEY)) == 1
+
+
+def test_a_restoring_that_ends_between_copy_and_removal_keeps_both(
+    store: BundleStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = BundleStore(folder)
+    begun(store, KEY, count=3)
+    append(other, draft(n=4), key=KEY)
+    store.trash(KEY, trash_id="t1", at=FIRST_AT)
+
+    def cut(path: Path) -> None:
+        if ".trash" in str(path):
+            raise CutOff
+        remove_database(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("playhead.stores.sqlite.bundle_trash.remove_database", cut)
+        with pytest.raises(CutOff):
+            store.restore("t1", KEY)
+    seen = [row.trash_id for row in store.trashed()], store.sessions()
+    store.restore("t1", KEY)
+    other.close()
+
+    assert seen == (["t1"], [])
+    assert store.tip(KEY).seq == 4
+    assert [row.trash_id for row in store.trashed()] == ["t1x"]
 
 
 @pytest.mark.parametrize("step", [1, 2])

@@ -14,6 +14,7 @@ import msgspec
 
 from playhead.errors import OF_THE_SYSTEM, InvalidName, NotAStore, PlayheadError, StoreExists, StoreFull
 from playhead.stores.files import make_private_directory, os_errors, sync_directory
+from playhead.stores.names import CATALOGUE
 from playhead.stores.sqlite.connect import (
     APPLICATION_ID,
     BUSY_TIMEOUT_MS,
@@ -112,7 +113,7 @@ class _Copier:
         make_private_directory(target.parent)
         if is_database:
             try:
-                _copy_database(source, target)
+                copy_database(source, target)
             except StoreFull:
                 raise
             except PlayheadError as error:
@@ -164,15 +165,17 @@ def _shared_files(source: Path, built: Path) -> Iterator[_File]:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield the regular files of a folder and the folders in it. Links are not followed and not copied."""
-    for root, _, names in os.walk(folder):
+    """Yield the regular files of a folder and the folders in it. Links are not followed and not copied, and neither is
+    a catalogue, which is made anew."""
+    for root, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != CATALOGUE]
         for name in sorted(names):
             path = Path(root) / name
             if not name.endswith(_NOT_COPIED) and path.is_file() and not path.is_symlink():
                 yield path
 
 
-def _copy_database(source: Path, target: Path) -> None:
+def copy_database(source: Path, target: Path) -> None:
     """Copy a database as of one moment. Raises `NotAStore` or `StoreDamaged` where it cannot be read whole."""
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     os.close(descriptor)

@@ -19,10 +19,11 @@ import msgspec
 from playhead.errors import NewerFormat, NotAStore, PlayheadError, StoreDamaged, StoreFull
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey
 from playhead.stores.base import Durability, TrashedRow
-from playhead.stores.files import disk_bytes, make_private_directory, os_errors, rename, second_name
+from playhead.stores.files import disk_bytes, make_private_directory, os_errors, rename, second_name, sync_file
 from playhead.stores.names import is_trash_id
 from playhead.stores.sqlite.aside import asides, give_key, take_back, trashed_row
-from playhead.stores.sqlite.connect import is_alone
+from playhead.stores.sqlite.backup import copy_database
+from playhead.stores.sqlite.connect import is_alone, remove_database
 from playhead.stores.sqlite.log import SqliteLog
 
 SUFFIX = ".playhead"
@@ -133,7 +134,8 @@ class BundleTrash:
         if not self._is_folded(path):
             return False
         entry, stem = self.folder / trash_id, _stem(path)
-        while _database_in(entry) is not None:  # Somebody copied a bundle out of the trash by hand.
+        # Somebody copied a bundle out of the trash by hand, or a restoring by copy was cut off.
+        while _database_in(entry) is not None:
             entry = entry.with_name(f"{entry.name}x")
         make_private_directory(entry, durable=self._is_durable)
         # Its own name, or that which it had in here before a restoring under another one was cut off.
@@ -145,14 +147,45 @@ class BundleTrash:
 
     def take_out(self, source: Path, target: Path, key: SessionKey) -> None:
         """Move a bundle out under a name that is free: its database, which is trash there as well, then its side files;
-        then give it its key. The caller is inside `making`."""
-        _move_database(source, target, durable=self._is_durable)
+        then give it its key. The caller is inside `making`.
+
+        Where somebody has it open, the name goes to a copy. SQLite tells by a file's number whether the one that it has
+        open is still the one of that name. With the same one back in its place, whoever had it open before it was
+        trash would take the new write-ahead log away as it closes, and all that is in there.
+        """
+        if self._is_open_elsewhere(source):
+            self._copy_out(source, target)
+        else:
+            _move_database(source, target, durable=self._is_durable)
         for suffix in SIDE_SUFFIXES:
             side = source.with_name(f"{_stem(source)}{suffix}")
             rename(side, target.with_name(f"{_stem(target)}{suffix}"), durable=self._is_durable)
         self._give_key(target, key)
         with contextlib.suppress(OSError):
             source.parent.rmdir()
+
+    def _is_open_elsewhere(self, source: Path) -> bool:
+        try:
+            self._read_log(source).close()
+        except UNREADABLE:
+            return False  # Nobody writes to what cannot be read, and nothing here changes a byte of it.
+        return not is_alone(str(source))
+
+    def _copy_out(self, source: Path, target: Path) -> None:
+        """Place a copy of a database, whole, and remove it. Killed in between, both are the same trash."""
+        built = target.with_name(f".{target.name}.new")
+        try:
+            with os_errors(built):
+                remove_database(built)
+            copy_database(source, built)
+            if self._is_durable:
+                sync_file(built)
+            rename(built, target, durable=self._is_durable)
+        finally:
+            with os_errors(built):
+                remove_database(built)
+        with os_errors(source):
+            remove_database(source)
 
     def take_rest_out(self, trash_id: str) -> bool:
         """Move the side files out of a bundle that cannot be read and was moved out without them; return whether there
