@@ -24,6 +24,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from playhead.features.ingest import Ingested, SourceEvent
 from playhead.features.listing import Listed, Page
 from playhead.features.live import Clock, Entropy
+from playhead.features.overview import Overview
 from playhead.features.reading import DEFAULT_AGENT, View
 from playhead.features.resume import Output, Resumed
 from playhead.features.trash import Trashed
@@ -35,6 +36,7 @@ from playhead.model.path import Branch, Ranges
 from playhead.search.find import Found
 from playhead.session import Session, Sessions
 from playhead.stores.base import EVENTS_PAGE_MAX, Durability, Record, Tip
+from playhead.stores.listing import Progress, Refreshed
 from playhead.stores.open import open_store
 from playhead.turn import Job, Parts, Speaker, SubAgent, ToolCall, Turn
 from playhead.views.conversation import Message
@@ -172,10 +174,21 @@ class AsyncSessions:
         query: str | None = None,
         status: str | None = None,
         agent: str | None = None,
+        label: str | None = None,
         cwd: str | None = None,
+        origin: str | None = None,
+        config: str | None = None,
+        config_type: str | None = None,
+        node: str | None = None,
+        group: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
         sort: str = "last_active",
+        reverse: bool = False,
         limit: int = 50,
         cursor: str | None = None,
+        refresh: bool = False,
+        full_rescan: bool = False,
     ) -> Page[Listed]:
         return await self._worker.run(
             self._sessions.list,
@@ -184,11 +197,28 @@ class AsyncSessions:
             query=query,
             status=status,
             agent=agent,
+            label=label,
             cwd=cwd,
+            origin=origin,
+            config=config,
+            config_type=config_type,
+            node=node,
+            group=group,
+            since=since,
+            until=until,
             sort=sort,
+            reverse=reverse,
             limit=limit,
             cursor=cursor,
+            refresh=refresh,
+            full_rescan=full_rescan,
         )
+
+    async def refresh(self, *, full: bool = False, on_progress: Progress | None = None) -> Refreshed:
+        return await self._worker.run(self._sessions.refresh, full=full, on_progress=on_progress)
+
+    async def overview(self) -> Overview:
+        return await self._worker.run(self._sessions.overview)
 
     async def search(
         self,

@@ -15,8 +15,10 @@ from playhead.features import branch, trash
 from playhead.features.channels import messages_after
 from playhead.features.ingest import Ingested, SourceEvent, ingest
 from playhead.features.jobs import abandon_job, begin_job, end_job
-from playhead.features.listing import Listed, Page, list_sessions, newest_key
+from playhead.features.listing import Listed, Page, Wanted, list_sessions, newest_key, refresh_listing
 from playhead.features.live import Clock, Entropy, Live, all_events, position_at
+from playhead.features.overview import Overview, overview
+from playhead.features.pushing import Unpushed
 from playhead.features.reading import DEFAULT_AGENT, View
 from playhead.features.resume import Output, Resumed, replay, seal
 from playhead.features.shared_state import publish, republish
@@ -39,6 +41,7 @@ from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey, session_ke
 from playhead.model.path import Branch, Ranges
 from playhead.search.find import Found, Narrow, find
 from playhead.stores.base import EVENTS_PAGE_MAX, Durability, Record, Store, Tip
+from playhead.stores.listing import Progress, Refreshed
 from playhead.stores.open import open_store
 from playhead.turn import Parts, Turn, state_body
 from playhead.views.fold import Fold
@@ -68,6 +71,7 @@ class Sessions:
         self.store = store
         self._clock = clock
         self._entropy = entropy
+        self._unpushed = Unpushed()
 
     @property
     def url(self) -> str:
@@ -106,7 +110,7 @@ class Sessions:
         if changed:
             drafts.append(Draft("session_changed", changed, self._new_id(now), now))
         self.store.create(key, drafts)
-        return self._session(key, triggers)
+        return self._session(key, triggers, is_new=True)
 
     def get(
         self, id: str, *, app: str = DEFAULT_APP, user: str = DEFAULT_USER, triggers: TriggerTypes | None = None
@@ -145,30 +149,75 @@ class Sessions:
         query: str | None = None,
         status: str | None = None,
         agent: str | None = None,
+        label: str | None = None,
         cwd: str | None = None,
+        origin: str | None = None,
+        config: str | None = None,
+        config_type: str | None = None,
+        node: str | None = None,
+        group: str | None = None,
+        since: float | None = None,
+        until: float | None = None,
         sort: str = "last_active",
+        reverse: bool = False,
         limit: int = 50,
         cursor: str | None = None,
+        refresh: bool = False,
+        full_rescan: bool = False,
     ) -> Page[Listed]:
-        """Return a page of sessions: `last_active` or `created` newest first, or by `title`.
+        """Return a page of sessions, as they are now. Nothing is written to any session.
 
-        query is looked for in title, preview, agents and directory. A session that cannot be read is a row that says
-        why. `next_cursor` of the page asks for the next one; it is None on the last.
+        query: words that are looked for in title, preview, agents, labels, directory, origin, config, node and group.
+        status: also `running` while somebody alive is in a turn, and `unreadable`. since (inclusive) and until
+        (exclusive): when it was active last, UTC seconds. sort: `last_active` or `created` begin with the newest,
+        `title` with the first, `relevance` with what fits the query best; reverse turns the order around.
+
+        A session that cannot be read is a row that says why. `next_cursor` of the page asks for the next one; it is
+        None on the last. A session that is active meanwhile moves to the front of `last_active`, past the cursor; in
+        the order of `created` none moves. refresh, full_rescan: see `refresh`. Raises `InvalidName` for an unknown sort
+        and for a cursor of another order.
         """
-        return list_sessions(
-            self.store,
+        wanted = Wanted(
             app=app,
             user=user,
             query=query,
             status=status,
             agent=agent,
             cwd=cwd,
+            label=label,
+            origin=origin,
+            config=config,
+            config_type=config_type,
+            node=node,
+            group=group,
+            since=since,
+            until=until,
+        )
+        return list_sessions(
+            self.store,
+            wanted,
             sort=sort,
+            is_reversed=reverse,
             limit=limit,
             cursor=cursor,
+            refresh=refresh,
+            full_rescan=full_rescan,
             clock=self._clock,
             entropy=self._entropy,
         )
+
+    def refresh(self, *, full: bool = False, on_progress: Progress | None = None) -> Refreshed:
+        """Compare every session with its row, and read those again that changed; with `full`, read all again.
+
+        A list does not need it: it finds what Playhead wrote, and files that came or went, itself. on_progress is told
+        how many of how many were looked at. Raises what is wrong where the store cannot be looked at; no row changed
+        then.
+        """
+        return refresh_listing(self.store, full=full, clock=self._clock, entropy=self._entropy, on_progress=on_progress)
+
+    def overview(self) -> Overview:
+        """Return how many sessions there are, of which kinds and ages, and what they take on disk. Opens none."""
+        return overview(self.store, now=self._clock(), clock=self._clock, entropy=self._entropy)
 
     def search(
         self,
@@ -315,7 +364,8 @@ class Sessions:
         return trash.was_removed(self.store, session_key(id, app=app, user=user))
 
     def close(self) -> None:
-        """Close every file. Calling it twice is fine."""
+        """Close every file, after the rows of sessions that appended are saved. Calling it twice is fine."""
+        self._unpushed.push_all()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -335,8 +385,9 @@ class Sessions:
 
         return live_path
 
-    def _session(self, key: SessionKey, triggers: TriggerTypes | None) -> Session:
-        return Session(Live(self.store, key, clock=self._clock, entropy=self._entropy), triggers or TriggerTypes())
+    def _session(self, key: SessionKey, triggers: TriggerTypes | None, *, is_new: bool = False) -> Session:
+        live = Live(self.store, key, clock=self._clock, entropy=self._entropy, unpushed=self._unpushed, is_new=is_new)
+        return Session(live, triggers or TriggerTypes())
 
     def _key(self, id: str, app: str, user: str) -> SessionKey:
         key = session_key(id, app=app, user=user)
@@ -345,7 +396,7 @@ class Sessions:
         with contextlib.suppress(SessionNotFound):
             self.store.tip(key)
             return key
-        newest = newest_key(self.store, app=app, user=user)
+        newest = newest_key(self.store, app=app, user=user, clock=self._clock, entropy=self._entropy)
         if newest is None:
             raise SessionNotFound(id, store=self.store.url)
         return newest
@@ -584,7 +635,14 @@ class Session(View):
         """
         key = session_key(id if id is not None else self._live.new_id(), app=self.key.app, user=self.key.user)
         branch.fork(self._live, at=at, key=key, title=title)
-        live = Live(self._store, key, clock=self._live.clock, entropy=self._live.entropy)
+        live = Live(
+            self._store,
+            key,
+            clock=self._live.clock,
+            entropy=self._live.entropy,
+            unpushed=self._live.unpushed,
+            is_new=True,
+        )
         live.save_caches()
         return Session(live, self._trigger_types)
 

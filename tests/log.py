@@ -13,10 +13,10 @@ FIRST_AT = 1_767_225_600.0
 class Log:
     """A session's events. `add` appends one; event n happens n seconds after `FIRST_AT` unless told otherwise."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, started: Mapping[str, Any] | None = None) -> None:
         self.events: list[Event] = []
         self.head = 0
-        self.add("session_started", app="default", user="default")
+        self.add("session_started", {"app": "default", "user": "default", **(started or {})})
 
     def add(
         self,

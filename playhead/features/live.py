@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from playhead.errors import PlayheadError, StaleWriter, StoreDamaged
+from playhead.features.pushing import PUSH_EVENTS, PUSH_S, REST_S, Unpushed
 from playhead.model import path as paths, snapshot as snapshots
 from playhead.model.event import Draft, Event, is_fact
 from playhead.model.ids import SessionKey, time_ordered_id
@@ -87,9 +88,21 @@ class Live:
 
     seq is the revision that this object knows; an append is compared against it. fence, where set, is that of the lease
     which this object's turn holds. jobs: ids of the jobs that this process runs beyond its turns.
+
+    unpushed: where it is given, appends push the row of the list now and then, and it knows whose row is behind.
+    Without it, whoever writes saves the row when it is done. is_new: the session was begun just now and has no row.
     """
 
-    def __init__(self, store: Store, key: SessionKey, *, clock: Clock, entropy: Entropy) -> None:
+    def __init__(
+        self,
+        store: Store,
+        key: SessionKey,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        unpushed: Unpushed | None = None,
+        is_new: bool = False,
+    ) -> None:
         self.store = store
         self.key = key
         self.clock = clock
@@ -102,6 +115,14 @@ class Live:
         self._position: Position | None = position_at(store, key, tip.head)
         self._pending: list[Event] = []
         self._shown: tuple[int, Fold] | None = None
+        self._facts: Facts | None = None
+        self.unpushed = unpushed
+        # A session that is only read has nothing to push, so what it was opened at counts as pushed.
+        self._pushed_seq = tip.seq if unpushed is not None and not is_new else 0
+        self._pushed_at, self._tried_at = tip.at, 0.0
+        self._is_waiting = is_new and unpushed is not None
+        if self._is_waiting and unpushed is not None:
+            unpushed.add(self)
 
     @property
     def fold(self) -> Fold:
@@ -159,6 +180,8 @@ class Live:
         with self.lock:
             events = self.store.append(self.key, drafts, expected_seq=self.seq, fence=self.fence)
             self._take_in(events)
+            if self.unpushed is not None:
+                self._push_where_due(self.unpushed)
             return events
 
     def append_fact(self, draft: Draft) -> Event:
@@ -183,7 +206,8 @@ class Live:
             tip = self.store.tip(self.key)
             is_other = tip.seq < self.seq  # A log never gets shorter: somebody deleted it and began another.
             if tip.seq != self.seq:
-                self.seq, self.last_at = tip.seq, tip.at
+                self.seq, self.last_at, self._facts = tip.seq, tip.at, None
+                self._pushed_seq = 0 if is_other else self._pushed_seq
                 if tip.head != self.head or is_other:
                     self._go_to(tip.head)
 
@@ -192,8 +216,11 @@ class Live:
         for event in events:
             if event.seq <= self.seq:
                 continue
+            if event.seq != self.seq + 1:
+                self._facts = None  # Others appended facts while this object's turn went on.
             self.seq, self.last_at = event.seq, event.at
             if is_fact(event.kind, event.body):
+                self._facts = None
                 if event.parent != self.head:
                     self._go_to(event.parent)
             elif event.parent == self.head:
@@ -212,15 +239,16 @@ class Live:
     # Caches.
 
     def save_caches(self) -> None:
-        """Save a snapshot and the listing row, as far as the store lets us.
+        """Save a snapshot and the listing row where they are behind, as far as the store lets us.
 
         A failure is let go: the log has everything, and whoever misses a snapshot or a row works it out again. What was
         recorded must not be reported as failed because a cache of it could not be kept.
         """
         with contextlib.suppress(PlayheadError):
             self.save_snapshot()
-        with contextlib.suppress(PlayheadError):
-            self.save_summary()
+        with contextlib.suppress(PlayheadError), self.lock:
+            if self._pushed_seq != self.seq:
+                self.save_summary()
 
     def save_snapshot(self) -> None:
         """Save the fold at the head, as a change to the last snapshot on the path where there is one."""
@@ -236,9 +264,47 @@ class Live:
     def save_summary(self) -> Summary:
         """Save and return the listing row."""
         with self.lock:
-            row = self.summary()
+            if self._facts is None:
+                self._facts = self.facts(until=self.seq)
+            row = self._row(self._facts)
             self.store.save_summary(self.key, row.seq, msgspec.json.encode(row).decode())
+            self._pushed_seq, self._pushed_at = row.seq, self.last_at
+            if self._is_waiting and self.unpushed is not None:
+                self._is_waiting = False
+                self.unpushed.discard(self)
             return row
+
+    def push(self, *, wait_s: float) -> bool:
+        """Save the listing row where it is behind. False where another thread was at work here all the while.
+
+        No failure of it is raised: an append that landed must not be reported as failed, and whoever lists works out a
+        row that is behind.
+        """
+        if not self.lock.acquire(timeout=wait_s):
+            return False
+        try:
+            if self._pushed_seq != self.seq:
+                with contextlib.suppress(Exception):
+                    self.save_summary()
+        finally:
+            self.lock.release()
+        return True
+
+    def _push_where_due(self, unpushed: Unpushed) -> None:
+        """Push the row after an append, where enough events or enough time lie since the last time.
+
+        The events' own times are compared, which costs nothing. Only where they say so, the clock is asked, since they
+        may be of another year; and a clock that went back must not stop this.
+        """
+        if not self._is_waiting and self._pushed_seq != self.seq:
+            self._is_waiting = True
+            unpushed.add(self)
+        if self.seq - self._pushed_seq < PUSH_EVENTS and -PUSH_S < self.last_at - self._pushed_at < PUSH_S:
+            return
+        now = self.clock()
+        if abs(now - self._tried_at) >= REST_S:
+            self._tried_at = now
+            self.push(wait_s=0.0)
 
     # Reading.
 
@@ -248,6 +314,10 @@ class Live:
     def summary(self) -> Summary:
         """Return the listing row as it is now."""
         with self.lock:
-            fold, seq, last_at = self.shown(), self.seq, self.last_at
+            return self._row(self.facts())
+
+    def _row(self, facts: Facts) -> Summary:
+        """Return the listing row, from the fold itself: a copy of a long one costs more than all else."""
+        fold = self.fold
         events = {event.seq: event for event in events_at(self.store, self.key, paths.of_seqs(wanted_seqs(fold)))}
-        return summary(fold, self.facts(), events, seq=seq, last_at=last_at)
+        return summary(fold, facts, events, seq=self.seq, last_at=self.last_at)

@@ -26,12 +26,13 @@ from typing import Any, Literal
 import msgspec
 
 from playhead.errors import PlayheadError
-from playhead.features.listing import session_rows
+from playhead.features.listing import each_session
 from playhead.model.body import number_in, object_in, parts_in, text_in, token_count
 from playhead.model.event import Event
 from playhead.model.ids import SessionKey, without_runs
 from playhead.model.parts import call_id
-from playhead.stores.base import EVENTS_PAGE_MAX, SessionRow, Store
+from playhead.stores.base import EVENTS_PAGE_MAX, Store
+from playhead.stores.listing import ListingRow, Wanted
 from playhead.views.reply import ReplyKey, reply_key
 
 By = Literal["model", "agent", "day", "tool"]
@@ -96,15 +97,16 @@ def statistics(
 ) -> Statistics:
     """Count a store's sessions, from what happened at since <= at < until (UTC seconds).
 
-    Reads the messages of every session that was active in that time, a page at a time, and keeps of one session the ids
-    of its turns, replies and open calls. Writes nothing. day_of: the day that a moment belongs to. on_progress: called
-    before each session with how many were read and how many there are. A session that cannot be read is left out whole.
+    Which sessions there are, their rows in the list say. Reads the messages of every session that was active in that
+    time, a page at a time, and keeps of one session the ids of its turns, replies and open calls. Writes nothing to any
+    session. day_of: the day that a moment belongs to. on_progress: called before each session with how many were read
+    and how many there are. A session that cannot be read is left out whole.
     """
-    rows = list(session_rows(store))
-    read = [row for row in rows if row.problem is None and (since is None or row.at >= since - SLACK_S)]
+    rows = sorted(each_session(store, Wanted()), key=lambda row: row.key)
+    read = [row for row in rows if _may_count(row, since)]
     copies = _Copies(store, {row.key for row in rows}, read)
     total, groups = Count(), dict[str, Count]()
-    unreadable_count = sum(row.problem is not None for row in rows)
+    unreadable_count = 0
     for index, row in enumerate(read):
         if on_progress is not None:
             on_progress(index, len(read))
@@ -120,6 +122,11 @@ def statistics(
             groups.setdefault(name, Count()).add(count)
         total.add(session.total)
     return Statistics(total, {name: groups[name] for name in sorted(groups)}, unreadable_count, store.size_bytes())
+
+
+def _may_count(row: ListingRow, since: float | None) -> bool:
+    """Return True for a session to read. What its row cannot say of it, its messages may: they are tried."""
+    return row.summary is None or since is None or row.summary.last_active_at >= since - SLACK_S
 
 
 def _events(store: Store, key: SessionKey) -> Iterator[Event]:
@@ -139,7 +146,7 @@ class _Copies:
     counts where it is first met.
     """
 
-    def __init__(self, store: Store, keys: set[SessionKey], rows: Iterable[SessionRow]) -> None:
+    def __init__(self, store: Store, keys: set[SessionKey], rows: Iterable[ListingRow]) -> None:
         self._copied_until: dict[SessionKey, int] = {}
         self._shared: set[str] = set()
         self._met: set[str] = set()
@@ -159,7 +166,7 @@ class _Copies:
                 self._met.add(event.id)
             yield event
 
-    def _look(self, store: Store, keys: set[SessionKey], row: SessionRow) -> None:
+    def _look(self, store: Store, keys: set[SessionKey], row: ListingRow) -> None:
         origin = _forked_from(store, row)
         if not origin:
             return
@@ -175,22 +182,12 @@ class _Copies:
             self._shared.add(event.id)
 
 
-def _forked_from(store: Store, row: SessionRow) -> dict[str, Any]:
-    """Return where a session was forked from, {} for one that is no fork. It never changes, so an old row will do."""
+def _forked_from(store: Store, row: ListingRow) -> dict[str, Any]:
+    """Return where a session was forked from, {} for one that is no fork."""
     if row.summary is not None:
-        with contextlib.suppress(msgspec.DecodeError):
-            return _read_origin.decode(row.summary).forked_from or {}
+        return row.summary.forked_from or {}
     first = store.events(row.key, limit=1)
     return object_in(first[0].body, "forked_from") if first else {}
-
-
-class _Origin(msgspec.Struct):
-    """What is read of a saved listing row."""
-
-    forked_from: dict[str, Any] | None = None
-
-
-_read_origin = msgspec.json.Decoder(_Origin)
 
 
 class _Reply(msgspec.Struct):

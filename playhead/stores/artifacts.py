@@ -12,13 +12,14 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from playhead.errors import ArtifactDamaged, ArtifactNotFound
 from playhead.model.ids import SessionKey
 from playhead.stores.base import ArtifactRef, Durability
 from playhead.stores.files import (
+    disk_bytes,
     make_private_directory,
     open_regular,
     opened_directory,
@@ -39,18 +40,20 @@ def content_name(data: bytes) -> str:
 class FileArtifacts:
     """Artifacts as files in one folder for each session. Thread-safe.
 
-    folder_of: says which folder. need: raises `SessionNotFound` or `StoreClosed` where there is nothing to keep
-    them for.
+    folder_of: says which folder. folders: those of all sessions that are there. need: raises `SessionNotFound` or
+    `StoreClosed` where there is nothing to keep them for.
     """
 
     def __init__(
         self,
         folder_of: Callable[[SessionKey], Path],
         *,
+        folders: Callable[[], Iterable[Path]] = tuple,
         need: Callable[[SessionKey], object],
         durability: Durability,
     ) -> None:
         self._folder_of = folder_of
+        self._folders = folders
         self._need = need
         self._durability = durability
 
@@ -92,6 +95,9 @@ class FileArtifacts:
                     return sorted(name for name in os.listdir(directory) if _NAME.fullmatch(name))
             except (FileNotFoundError, NotADirectoryError):
                 return []
+
+    def total_bytes(self) -> int:
+        return disk_bytes(*self._folders())
 
     def remove(self, key: SessionKey) -> None:
         """Remove every artifact of a session, and the folder."""

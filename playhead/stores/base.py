@@ -21,6 +21,7 @@ from playhead.model.event import Draft, Event
 from playhead.model.ids import SessionKey
 from playhead.model.path import Ranges
 from playhead.model.snapshot import Snapshot
+from playhead.stores.listing import Listing
 
 Durability = Literal["process", "power"]
 
@@ -171,6 +172,9 @@ class Artifacts(Protocol):
     def hashes(self, key: SessionKey) -> list[str]:
         """Return the hashes of all kept bytes, sorted."""
 
+    def total_bytes(self) -> int:
+        """Return what the kept bytes of all sessions take on disk, without those in the trash; 0 in memory."""
+
 
 class Notes(Protocol):
     """The store log: facts that belong to no session (shared state, import positions, settings, purged ids)."""
@@ -239,6 +243,10 @@ class Store(Protocol):
     @property
     def text(self) -> TextIndex:
         """The full-text index."""
+
+    @property
+    def listing(self) -> Listing:
+        """The rows of lists."""
 
     def create(self, key: SessionKey, drafts: Sequence[Draft], *, artifacts: Iterable[bytes] = ()) -> list[Event]:
         """Begin a session with its first events; the first is its `session_started`. Raises `SessionExists`.

@@ -55,9 +55,11 @@ from playhead.stores.base import (
     Tip,
     TrashedRow,
 )
+from playhead.stores.memory_listing import MemoryListing
 from playhead.stores.named_queries import named_queries
 from playhead.stores.names import check_trash_id, trash_key
 from playhead.stores.records import EMPTY_TIP, Continuation
+from playhead.views.summary import Summary
 
 NOTE_NAME_CHARS_MAX = 8_192
 """Longest topic, name or id of a note; a path of a source file is the longest that there is."""
@@ -82,6 +84,7 @@ class MemoryStore:
         self.artifacts = _Artifacts(self)
         self.notes = _Notes(self)
         self.text = _TextIndex(self)
+        self.listing = MemoryListing(self._opened, lambda: self._sessions)
         self._entropy = entropy
         self._lock = threading.RLock()
         self._is_open = True
@@ -388,6 +391,7 @@ class _Session:
         self.snapshots: dict[int, str] = {}
         self.summary: str | None = None
         self.summary_seq = 0
+        self.kept: tuple[int, Summary | None, str | None] = (0, None, None)
         self.fence = 0
         self.lease: Lease | None = None
         self.indexed_seq = 0
@@ -531,6 +535,10 @@ class _Artifacts:
     def hashes(self, key: SessionKey) -> list[str]:
         with self._store._opened():
             return sorted(self._kept.get(key, {}))
+
+    def total_bytes(self) -> int:
+        with self._store._opened():
+            return 0
 
     def forget(self, key: SessionKey | None = None) -> None:
         """Drop the bytes of a session, or of all."""

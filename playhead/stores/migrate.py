@@ -6,17 +6,19 @@ A migration never changes once it has shipped. `schema.sql` equals all of them a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import resources
 
 from playhead.errors import NewerFormat
 from playhead.stores.named_queries import read_sql
 
 
-def migrations(package: str) -> list[tuple[int, str]]:
+@cache
+def migrations(package: str) -> tuple[tuple[int, str], ...]:
     """Return (version, SQL) of every migration that ships inside `package`, lowest version first."""
     folder = resources.files(package).joinpath("migrations")
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [(int(name.split("_", 1)[0]), read_sql(package, f"migrations/{name}")) for name in names]
+    return tuple((int(name.split("_", 1)[0]), read_sql(package, f"migrations/{name}")) for name in names)
 
 
 def latest_version(package: str) -> int:

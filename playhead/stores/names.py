@@ -15,6 +15,12 @@ _PLAIN = re.compile(r"[a-z0-9](?:[a-z0-9._-]*[a-z0-9_-])?")
 _WINDOWS_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?")
 
 
+STORE_LOG = "_store.playhead"
+"""The store log of a directory of bundles, which is a file among them."""
+
+CATALOGUE = ".catalogue"
+"""The folder of a bundle directory's catalogue. What SQLite makes and removes in it leaves the directory's own time."""
+
 HIDDEN = "+"
 """What the id of a row begins with that is no session, yet or any more. No trash id does."""
 

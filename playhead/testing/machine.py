@@ -8,6 +8,7 @@ checked by itself: the chain is recomputed, and a resume must give what a full r
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -20,10 +21,12 @@ from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from playhead.errors import PlayheadError
+from playhead.features.live import Live
 from playhead.model.event import FACT_KINDS, KINDS, Draft, Event
 from playhead.model.ids import SessionKey, session_key
 from playhead.model.snapshot import full
 from playhead.stores.base import Lease, Record, Store, TextFilter, TextRow, Tip
+from playhead.stores.listing import FACETS, SORTS, Sort, Wanted
 from playhead.stores.memory import MemoryStore
 from playhead.testing.drafts import FIRST_AT, draft, drafts, json_values, names, some_texts, started, texts
 from playhead.testing.replay import all_records, broken_links, replayed, resumed, snapshot_at
@@ -35,6 +38,8 @@ KEYS = (
     session_key("a", app="chat", user="ada"),
 )
 """Few, so that they meet often, and alike, so that a store that mixes them up is caught."""
+
+ROUNDS_MAX = 3
 
 WORDS = ("deploy", "key", "reset", "grüße")
 
@@ -87,6 +92,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.leases: dict[SessionKey, list[tuple[Lease, Lease]]] = {}
         self.trashed: dict[str, list[list[Draft]]] = {}
         self.touched: SessionKey = KEYS[0]
+        self.is_listed = False
+        """Whether rows were worked out, which a store may show as saved summaries or not."""
 
     def open_store(self, folder: Path) -> Store:
         raise NotImplementedError
@@ -393,12 +400,34 @@ class StoreMachine(RuleBasedStateMachine):
         limit=st.integers(-1, 5),
     )
     def list_sessions(self, app: str | None, user: str | None, after: SessionKey | None, limit: int) -> None:
-        self.both(None, lambda store: _rows(store, app=app, user=user, after=after, limit=limit))
+        self.both(None, lambda store: self.rows(store, app=app, user=user, after=after, limit=limit))
+
+    @rule(
+        wanted=st.builds(
+            Wanted,
+            app=st.none() | st.sampled_from(["default", "chat"]),
+            query=st.none() | st.sampled_from([*WORDS, "de", "coordinator"]),
+            status=st.none() | st.sampled_from(["open", "interrupted", "unreadable"]),
+            since=st.none() | st.integers(0, 9).map(lambda n: FIRST_AT + n),
+        ),
+        sort=st.sampled_from(SORTS),
+        is_reversed=st.booleans(),
+        limit=st.integers(-1, 5),
+    )
+    def list_rows(self, wanted: Wanted, sort: Sort, is_reversed: bool, limit: int) -> None:
+        """Each store works out what it finds to be behind; then all rows are equal, and so is a page of them."""
+        for store in (self.model, self.store):
+            _settle(store)
+        self.is_listed = True
+        self.both(None, lambda store: store.listing.behind())
+        self.both(None, lambda store: _page(store, Wanted(), "title", limit=100))
+        self.both(None, lambda store: _page(store, wanted, sort, is_reversed=is_reversed, limit=limit))
+        self.both(None, lambda store: store.listing.facets(wanted, FACETS))
 
     @invariant()
     def the_touched_session_is_the_same_in_both(self) -> None:
         key = self.touched
-        self.both(None, _rows)
+        self.both(None, self.rows)
         self.both(None, _trashed)
         tip = self.both(key, lambda store: _place(store.tip(key)))
         if tip is None:
@@ -429,6 +458,10 @@ class StoreMachine(RuleBasedStateMachine):
         # Compared as they are written, because Python says that 1 == 1.0 == True.
         assert repr(actual) == repr(expected), f"the memory store gives {expected!r}, this store {actual!r}"
         return None if isinstance(actual, type) else actual
+
+    def rows(self, store: Store, **asked: Any) -> list[Any]:
+        left_out = {"size_bytes": None} | ({"summary": None, "summary_seq": 0} if self.is_listed else {})
+        return [msgspec.structs.replace(row, **left_out) for row in store.sessions(**asked)]
 
     def append_at_end(self, key: SessionKey, batch: list[Draft]) -> None:
         expected = self.seq(key)
@@ -475,8 +508,21 @@ def _content(record: Record) -> Record:
     return msgspec.structs.replace(record, salt=None, hash=b"")
 
 
-def _rows(store: Store, **asked: Any) -> list[Any]:
-    return [msgspec.structs.replace(row, size_bytes=None) for row in store.sessions(**asked)]
+def _settle(store: Store) -> None:
+    """Work out the rows that are behind. Whoever names one that was worked out again and again is left to show it."""
+    for _ in range(ROUNDS_MAX):
+        for key in store.listing.behind():
+            seq, row, problem = store.tip(key).seq, None, None
+            try:
+                row = Live(store, key, clock=lambda: FIRST_AT, entropy=os.urandom).summary()
+            except PlayheadError as error:
+                problem = type(error).__name__
+            store.listing.put(key, seq, row, problem=problem)
+
+
+def _page(store: Store, wanted: Wanted, sort: Sort, *, limit: int, is_reversed: bool = False) -> tuple[Any, int]:
+    page = store.listing.page(wanted, sort=sort, is_reversed=is_reversed, limit=limit)
+    return [msgspec.structs.replace(row, size_bytes=None) for row in page.rows], page.total
 
 
 def _trashed(store: Store) -> list[Any]:

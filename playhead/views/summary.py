@@ -14,6 +14,10 @@ from playhead.views.facts import Facts
 from playhead.views.fold import Fold
 
 PREVIEW_CHARS_MAX = 200
+
+SUMMARY_VERSION = 1
+"""Version of a row's fields. A kept row of another version lacks some, so it is worked out again."""
+
 TITLE_CHARS_MAX = 80
 """Longest title that is taken from what was said; one that was set may be as long as a preview."""
 
@@ -26,7 +30,9 @@ class Summary(msgspec.Struct, frozen=True):
     `PREVIEW_CHARS_MAX` characters each, "" where nobody wrote text. Counts are of the current path: turns, messages of
     the main conversation (user and agent), tool calls everywhere, tokens where known; `event_count` is of the whole
     log. status: as set, but for an open session `waiting` while an interrupt waits, `interrupted` where a turn began
-    and did not end. created_at, last_active_at: UTC seconds.
+    and did not end. created_at, last_active_at: UTC seconds. config, config_type, node, group: what the session's
+    configuration calls itself (its `name`, else `path`), its `type`, and the machine and group it ran in. version: of
+    these fields (`SUMMARY_VERSION`).
     """
 
     seq: int
@@ -51,6 +57,11 @@ class Summary(msgspec.Struct, frozen=True):
     origin: str | None = None
     forked_from: dict[str, Any] | None = None
     waiting_count: int = 0
+    config: str | None = None
+    config_type: str | None = None
+    node: str | None = None
+    group: str | None = None
+    version: int = 0
 
 
 def wanted_seqs(fold: Fold) -> list[int]:
@@ -72,6 +83,7 @@ def summary(fold: Fold, facts: Facts, events: Mapping[int, Event], *, seq: int, 
     if status == "open":
         status = "waiting" if waiting else "interrupted" if fold.open_turn else "open"
     names = [name for name in fold.slots.get("agents", []) if name != "user"]
+    config = object_in(started.body, "config")
     return Summary(
         seq=seq,
         title=_cut(facts.title or "", PREVIEW_CHARS_MAX) or _cut(first, TITLE_CHARS_MAX) or "New session",
@@ -95,6 +107,11 @@ def summary(fold: Fold, facts: Facts, events: Mapping[int, Event], *, seq: int, 
         origin=_readable(text_in(started.body, "origin") or "") or None,
         forked_from=_forked_from(started.body),
         waiting_count=waiting,
+        config=_name_in(config, "name") or _name_in(config, "path"),
+        config_type=_name_in(config, "type"),
+        node=_name_in(config, "node"),
+        group=_name_in(config, "group"),
+        version=SUMMARY_VERSION,
     )
 
 
@@ -107,6 +124,11 @@ def _cut(text: str, chars_max: int) -> str:
     # Only so much of a long text is looked at; four times the room leaves enough after white space is taken out.
     line = " ".join(_readable(text[: chars_max * 4]).split())
     return line if len(line) <= chars_max else line[: chars_max - 1] + "…"
+
+
+def _name_in(config: Mapping[str, Any], field: str) -> str | None:
+    """Return what a configuration says in a field, in one line; None where it says nothing."""
+    return _cut(text_in(config, field) or "", PREVIEW_CHARS_MAX) or None
 
 
 def _readable(text: str) -> str:

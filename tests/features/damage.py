@@ -23,8 +23,13 @@ GUARDS = (
 def damage(file: str, how: str, statements: list[str]) -> None:
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.create_function("digest_of", 2, lambda salt, body: sha256(salt + body.encode()))
-        for statement in (*GUARDS, *statements):
+        # The rows of lists need a newer SQLite than the standard library may have, so they are left as they were.
+        triggers = database.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        followers = {name: sql for name, sql in triggers if name.startswith("listing_")}
+        for statement in (*GUARDS, *(f"DROP TRIGGER {name}" for name in followers), *statements):
             database.execute(statement)
+        for sql in followers.values():
+            database.execute(sql)
         if how == "hashed anew":
             hash_anew(database)
 

@@ -20,6 +20,7 @@ from playhead.errors import NewerFormat, NotAStore, PlayheadError, SessionNotFou
 from playhead.features.live import Clock, Entropy
 from playhead.model.ids import session_key
 from playhead.session import Sessions
+from playhead.stores.names import CATALOGUE
 from playhead.stores.open import open_store
 from tests.promises.children import Nursery
 from tests.promises.places import Bundles, OneFile, Place
@@ -105,7 +106,7 @@ def test_a_file_that_is_no_store_is_refused_and_left_as_it_is(what: str, place: 
 
     assert str(file) in str(error.value)
     assert file.read_bytes() == before
-    assert sorted(path.name for path in place.folder.iterdir() if not path.name.startswith("_")) == [file.name]
+    assert sorted(path.name for path in place.folder.iterdir() if not path.name.startswith(("_", "."))) == [file.name]
 
 
 def test_whatever_is_named_like_a_bundle_is_a_row_with_a_problem_and_hurts_nobody(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_whatever_is_named_like_a_bundle_is_a_row_with_a_problem_and_hurts_nobod
     (place.folder / "link.playhead").symlink_to(elsewhere)
     (place.folder / "nowhere.playhead").symlink_to(tmp_path / "nothing")
     os.mkfifo(place.folder / "pipe.playhead")
-    strange = {path.stem for path in place.folder.iterdir()} - {"s1", "s2", "_store"}
+    strange = {path.stem for path in place.folder.iterdir()} - {"s1", "s2", "_store", CATALOGUE}
     with place.open() as sessions:
         rows = {row.id: row.problem for row in sessions.list().items}
         hits = {hit.session for hit in sessions.search("connection reset").hits}
@@ -223,7 +224,7 @@ def test_a_bundle_under_another_name_is_found_by_its_id_with_all_that_lies_besid
 
     assert seen == ("The connection reset made it fail.", b"chart", "s1")
     assert "From Ada.stream" in beside
-    assert not [path for path in target.folder.iterdir() if not path.name.startswith("_store")]
+    assert not [path for path in target.folder.iterdir() if not path.name.startswith(("_store", CATALOGUE))]
 
 
 def test_of_two_copies_of_a_session_the_one_with_its_own_name_counts(tmp_path: Path) -> None:
@@ -238,7 +239,7 @@ def test_of_two_copies_of_a_session_the_one_with_its_own_name_counts(tmp_path: P
 
     assert title == "The one that counts"
     assert ("s1", "The one that counts") in rows
-    assert [text for id, text in rows if id == "s1" and text and "same session" in text]
+    assert ("a-copy", "a-copy.playhead holds the same session as s1.playhead") in rows
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["deleted", "begun again"])

@@ -27,7 +27,7 @@ def crashed(reopen: Reopen, work: Callable[[Session], Any]) -> Sessions:
 
 def _locks(sessions: Sessions) -> list[tuple[int, Any]]:
     store: Any = sessions.store
-    logs = [log for log, _ in store._open.values()] if hasattr(store, "_open") else [store]
+    logs = [found.log for found in store._open.values()] if hasattr(store, "_open") else [store]
     return [held for log in logs for held in log._locks.values()]
 
 

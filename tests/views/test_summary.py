@@ -8,7 +8,7 @@ from hypothesis import given
 
 from playhead.views.facts import facts
 from playhead.views.fold import Fold
-from playhead.views.summary import PREVIEW_CHARS_MAX, TITLE_CHARS_MAX, Summary, summary, wanted_seqs
+from playhead.views.summary import PREVIEW_CHARS_MAX, SUMMARY_VERSION, TITLE_CHARS_MAX, Summary, summary, wanted_seqs
 from tests.log import FIRST_AT, Log, call
 from tests.strategies import logs
 
@@ -40,7 +40,20 @@ def test_a_new_session_says_that_it_is_new() -> None:
         output_tokens=0,
         created_at=FIRST_AT + 1,
         last_active_at=FIRST_AT + 1,
+        version=SUMMARY_VERSION,
     )
+
+
+def test_what_a_session_was_begun_with_is_named_in_its_row() -> None:
+    whole = {"name": "Re\nview", "path": "review.yaml", "type": "terrarium", "node": "alpha", "group": "night"}
+    named, by_path, odd = (
+        listed(Log(started={"config": config}))
+        for config in (whole, {"path": "x" * 300}, {"name": ["no", "name"], "type": 3, "node": ""})
+    )
+
+    assert (named.config, named.config_type, named.node, named.group) == ("Re view", "terrarium", "alpha", "night")
+    assert (by_path.config or "").startswith("xxx") and len(by_path.config or "") == 200
+    assert (odd.config, odd.config_type, odd.node, odd.group) == (None, None, None, None)
 
 
 def test_a_session_shows_what_was_asked_and_answered_and_how_much() -> None:

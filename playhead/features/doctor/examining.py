@@ -15,10 +15,9 @@ from playhead.features.doctor.modes import mode_findings
 from playhead.features.shared_state import unpublished
 from playhead.model.ids import SessionKey
 from playhead.stores.files import disk_bytes
-from playhead.stores.names import file_stem, trash_key
+from playhead.stores.names import STORE_LOG, file_stem, trash_key
 from playhead.stores.oslock import OsLock
 from playhead.stores.sqlite.bundle_trash import TRASH
-from playhead.stores.sqlite.bundles import STORE_LOG
 from playhead.stores.sqlite.connect import Database
 from playhead.stores.sqlite.layout import Lying, lying_in, place_of
 from playhead.stores.sqlite.looking import look_at

@@ -29,12 +29,12 @@ from playhead.search.indexer import bring_up_to_date
 from playhead.stores.artifacts import FileArtifacts
 from playhead.stores.base import Store
 from playhead.stores.files import os_errors
-from playhead.stores.names import file_stem
+from playhead.stores.names import STORE_LOG, file_stem
 from playhead.stores.open import open_store
 from playhead.stores.oslock import OsLock
 from playhead.stores.sqlite.backup import back_up
 from playhead.stores.sqlite.bundle_trash import SUFFIX
-from playhead.stores.sqlite.bundles import STORE_LOG, BundleStore
+from playhead.stores.sqlite.bundles import BundleStore
 from playhead.stores.sqlite.layout import artifacts_of, lying_in, place_of
 from playhead.stores.sqlite.looking import look_at
 from playhead.stores.sqlite.mending import (

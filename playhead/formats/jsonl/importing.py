@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -11,6 +12,7 @@ from typing import BinaryIO, Literal
 import msgspec
 
 from playhead.errors import ImportFailed, PlayheadError, SessionNotFound
+from playhead.features.live import Live
 from playhead.formats.jsonl.reading import Export, SessionFound
 from playhead.model.codec import SALT_BYTES
 from playhead.model.ids import ID_CHARS_MAX, SessionKey
@@ -102,7 +104,7 @@ def _import(
         )
         # The listing row and the snapshot: a list and a resume need not read the whole log. They can be made later.
         with contextlib.suppress(PlayheadError):
-            sessions.get(plan.key.id, app=plan.key.app, user=plan.key.user).close()
+            Live(sessions.store, plan.key, clock=time.time, entropy=entropy).save_caches()
     first = found.first_line
     return SessionImported(
         source=first.key,

@@ -50,14 +50,23 @@ from playhead.stores.base import (
 from playhead.stores.files import (
     disk_bytes,
     make_private_directory,
+    members,
     os_errors,
     place_file,
     rename,
 )
-from playhead.stores.names import check_trash_id, file_stem, is_trash_id, trash_key
+from playhead.stores.names import STORE_LOG, check_trash_id, file_stem, is_trash_id, trash_key
 from playhead.stores.oslock import OsLock, making, need_own_process
 from playhead.stores.sqlite.aside import asides, set_aside
 from playhead.stores.sqlite.bundle_trash import SUFFIX, UNREADABLE, BundleTrash
+from playhead.stores.sqlite.catalogue import (
+    EMPTIED,
+    HIDDEN,
+    READINGS_MAX,
+    TRASHED,
+    Catalogue,
+    state_of,
+)
 from playhead.stores.sqlite.connect import Database, create_file, empty_image, is_alone, place_database, remove_database
 from playhead.stores.sqlite.copying import build, go_on
 from playhead.stores.sqlite.index import SqliteText
@@ -65,30 +74,26 @@ from playhead.stores.sqlite.log import SqliteLog
 from playhead.stores.sqlite.notes import SqliteNotes
 from playhead.stores.streams import FileStreams
 
-STORE_LOG = "_store.playhead"
-
 OPEN_MAX = 24
 """Bundles kept open at a time; the one that was used longest ago is closed first, unless its lease is held."""
 
 OPENINGS_MAX = 20
 """So often a verb opens its bundle again when other threads' bundles take its place among those kept open."""
 
-READINGS_MAX = 5
-"""So often a listing row is read again while somebody writes to its bundle; then it is as of the last reading."""
+ROWS_KEPT = 1_000
+"""So many bundles that were looked into to find a session are remembered."""
 
-SETTLED_NS = 2_000_000_000
-"""A folder's time says nothing of a change within its granularity, which is two seconds on the coarsest systems."""
-
-EMPTIED = "the bundle holds no session"
-"""The problem of a bundle whose deletion was cut off: it is no session, and no list shows it."""
-
-TRASHED = "the bundle is in the trash"
-"""The problem of a bundle that was set aside and not moved yet; the id of its row's key is the trash id."""
-
-_READABLE = (None, EMPTIED, TRASHED)
+_READABLE = (None, *HIDDEN)
 
 T = TypeVar("T")
-Fingerprint = tuple[int, int, int, int]
+
+
+class _Open(msgspec.Struct):
+    """A bundle that is open. is_watched: whether the catalogue was told that it is written to."""
+
+    log: SqliteLog
+    path: Path
+    is_watched: bool = False
 
 
 class BundleStore:
@@ -101,21 +106,23 @@ class BundleStore:
         self.durability: Durability = durability
         self._vfs = vfs
         self._lock = threading.RLock()
-        self._open: OrderedDict[SessionKey, tuple[SqliteLog, Path]] = OrderedDict()
-        self._rows: dict[str, tuple[Fingerprint, SessionRow]] = {}
+        self._open: OrderedDict[SessionKey, _Open] = OrderedDict()
+        self._open_by_path: dict[Path, SqliteLog] = {}
+        self._rows: OrderedDict[Path, tuple[str, SessionRow]] = OrderedDict()
         self._elsewhere: dict[SessionKey, Path] = {}
-        self._seen: set[tuple[str, int]] = set()
-        self._seen_at = 0
-        self._unread: set[Path] = set()
         self._pid = os.getpid()
         self._is_closed = False
         self._store_log_open: Database | None = None
         self.streams = FileStreams(lambda key: self._side_file(key, ".stream"))
         self.artifacts = FileArtifacts(
-            lambda key: self._side_file(key, ".artifacts"), need=self._need_session, durability=durability
+            lambda key: self._side_file(key, ".artifacts"),
+            folders=self._artifact_folders,
+            need=self._need_session,
+            durability=durability,
         )
         self.notes = SqliteNotes(self._store_log, begin=self._begin_store_log)
         self.text = _BundleText(self)
+        self.listing = Catalogue(self._folder, read=self._read_row)
         self._trash = BundleTrash(self._folder, open_log=self._log, read_log=self._read_only, durability=durability)
 
     # The log: each verb goes to the bundle that holds the session.
@@ -131,7 +138,7 @@ class BundleStore:
             log = SqliteLog(Database.in_memory(is_shared=False), durability="process", lock_path=_no_lock)
             try:
                 events = log.create(key, drafts)
-                image = log.database.image()
+                image, row = log.database.image(), _row_of(log, key)
             finally:
                 log.close()
             with making(path):
@@ -140,7 +147,7 @@ class BundleStore:
                     self.artifacts.place(key, data)
                 if not place_file(path, image, durable=self.durability == "power"):
                     raise SessionExists(key.id)
-                self._note_own(path)
+                self.listing.placed(path, row)
             return events
 
     def put_records(
@@ -185,7 +192,7 @@ class BundleStore:
             expected_seq=expected_seq,
             keep_artifacts=keep,
             folder=self._folder,
-            on=lambda verb: self._on(key, verb),
+            on=lambda verb: self._write(key, verb),
         )
 
     def _place_built(self, key: SessionKey, built: Path, path: Path, artifacts: Iterable[bytes]) -> None:
@@ -199,7 +206,7 @@ class BundleStore:
                     self.artifacts.place(key, data)
                 if not rename(built, path, durable=self.durability == "power"):
                     raise SessionExists(key.id)
-                self._note_own(path)
+                self.listing.changed(path)
 
     def _make_way(self, key: SessionKey, path: Path) -> None:
         """Take away what is under the name of a session that is not there: one that was set aside goes into the trash,
@@ -210,21 +217,16 @@ class BundleStore:
             raise SessionExists(key.id)
         self._remove_files(key, path)
 
-    def _note_own(self, path: Path) -> None:
-        """Note that a bundle of this store's own making has come, so that nobody looks inside for its key."""
-        with contextlib.suppress(FileNotFoundError):
-            self._seen.add((path.name, path.stat().st_ino))
-
     def append(
         self, key: SessionKey, drafts: Sequence[Draft], *, expected_seq: int | None, fence: int | None = None
     ) -> list[Event]:
         found = self._open.get(key)
-        if found is not None:  # The usual way, without the general one's closure and look-ups.
+        if found is not None and found.is_watched:  # The usual way, without the general one's closure and look-ups.
             try:
-                return found[0].append(key, drafts, expected_seq=expected_seq, fence=fence)
+                return found.log.append(key, drafts, expected_seq=expected_seq, fence=fence)
             except (SessionNotFound, StoreClosed, StoreUnavailable):
                 pass
-        return self._on(key, lambda log: log.append(key, drafts, expected_seq=expected_seq, fence=fence))
+        return self._write(key, lambda log: log.append(key, drafts, expected_seq=expected_seq, fence=fence))
 
     def tip(self, key: SessionKey) -> Tip:
         return self._on(key, lambda log: log.tip(key))
@@ -267,7 +269,15 @@ class BundleStore:
         self._on(key, lambda log: log.save_snapshot(key, snapshot))
 
     def save_summary(self, key: SessionKey, seq: int, summary: str) -> None:
-        self._on(key, lambda log: log.save_summary(key, seq, summary))
+        """Keep the row in the bundle and push it to the catalogue."""
+
+        def verb(log: SqliteLog) -> None:
+            log.save_summary(key, seq, summary)
+            found = self._open.get(key)
+            if found is not None and found.log is log:
+                self.listing.push(found.path, lambda: _row_of(log, key))
+
+        self._write(key, verb)
 
     def acquire(self, key: SessionKey, *, label: str = "", at: float) -> Lease:
         return self._on(key, lambda log: log.acquire(key, label=label, at=at))
@@ -277,26 +287,36 @@ class BundleStore:
             self._on(lease.key, lambda log: log.release(lease))
 
     def holder(self, key: SessionKey) -> dict[str, Any] | None:
-        return self._on(key, lambda log: log.holder(key))
+        """Whoever is in a turn keeps a lock file beside the bundle. Where there is none, the bundle is not opened, and
+        where there is one, it is opened to be read: a list asks this of many."""
+        with self._lock:
+            self._need_open()
+            path = None if key in self._open else self._find(key)
+        if path is None:
+            return self._on(key, lambda log: log.holder(key))
+        if not os.path.lexists(_lock_beside(path)):
+            return None
+        log = self._read_only(path)
+        try:
+            return log.holder(key)
+        finally:
+            log.close()
 
     # The directory.
 
     def sessions(
         self, *, app: str | None = None, user: str | None = None, after: SessionKey | None = None, limit: int = 100
     ) -> list[SessionRow]:
-        """Read the directory; only bundles whose fingerprint changed since this store last looked are opened."""
-        wanted = [
-            row
-            for row in self._all_rows()
-            if (app is None or row.key.app == app)
-            and (user is None or row.key.user == user)
-            and (after is None or row.key > after)
-        ]
-        return sorted(wanted, key=lambda row: row.key)[: max(0, min(limit, ROWS_PAGE_MAX))]
+        self._need_open()
+        wanted = max(0, min(limit, ROWS_PAGE_MAX))
+        return self.listing.rows(app=app, user=user, after=after, limit=wanted) if wanted else []
 
     def keys(self) -> list[SessionKey]:
         """Return the key of every session that can be read."""
-        return [row.key for row in self._all_rows() if row.problem is None]
+        found: list[SessionRow] = []
+        while page := self.sessions(after=found[-1].key if found else None, limit=ROWS_PAGE_MAX):
+            found += page
+        return [row.key for row in found if row.problem is None]
 
     def path_of(self, key: SessionKey) -> Path:
         """Return the file that holds the session. Raises `SessionNotFound`."""
@@ -306,13 +326,6 @@ class BundleStore:
         if path is None:
             raise SessionNotFound(key.id, store=self.url)
         return path
-
-    def _all_rows(self) -> list[SessionRow]:
-        with self._lock:
-            self._need_open()
-            rows = [(path, self._row(path)) for path in self._bundle_paths()]
-            self._rows = {path: row for path, row in self._rows.items() if os.path.lexists(path)}
-        return _marking_duplicates([(path, row) for path, row in rows if row.problem not in (EMPTIED, TRASHED)])
 
     def delete(self, key: SessionKey) -> None:
         """Empty the bundle in a transaction, so that no other process can append to it, then remove its files.
@@ -325,7 +338,7 @@ class BundleStore:
             path = self._find(key) or self._named(key)
             with making(path):
                 try:
-                    self._on(key, lambda log: log.delete_rows(key))
+                    self._write(key, lambda log: log.delete_rows(key))
                 except SessionNotFound:
                     self._clear_away(key, path)
                     raise
@@ -374,7 +387,7 @@ class BundleStore:
         check_trash_id(trash_id)
         with self._lock:
             self._need_open()
-            path = self._find(key) or self._unreadable(key) or self._named(key)
+            path = self._find(key) or self.listing.unreadable(key) or self._named(key)
             with making(path):
                 self._settle(path)
                 if self._trash.find(trash_id) is not None:
@@ -385,6 +398,7 @@ class BundleStore:
                 self._close_bundle(key)
                 self._elsewhere.pop(key, None)
                 self._trash.put_in(path, trash_id)
+                self.listing.changed(path)
 
     def trashed(self, *, after: str | None = None, limit: int = 100) -> list[TrashedRow]:
         with self._lock:
@@ -406,9 +420,7 @@ class BundleStore:
         a session's name, but for the one whose name was made of this key."""
         with self._lock:
             self._need_open()
-            self._find(key)
-            self._look_around()
-            rows = ((path, self._row(path)) for path in {self._named(key), *self._unread} if os.path.lexists(path))
+            rows = ((path, self._row(path)) for path in {self._named(key), *self.listing.hidden()})
             in_place = [(path, row.key.id) for path, row in rows if row.problem == TRASHED]
             return self._trash.holds(key) or any(self._trash.row(id, path).key == key for path, id in in_place)
 
@@ -430,7 +442,7 @@ class BundleStore:
                     raise SessionExists(key.id)
                 self._make_way(key, target)
                 self._trash.take_out(source, target, key)
-                self._note_own(target)
+                self.listing.changed(target)
 
     def purge(self, trash_id: str) -> None:
         with self._alone_with(trash_id):
@@ -457,7 +469,7 @@ class BundleStore:
 
     def _trash_paths(self) -> dict[str, Path]:
         """Return where each bundle of the trash lies: in its folder, or yet in its old place."""
-        rows = ((path, self._row(path)) for path in self._bundle_paths())
+        rows = ((path, self._row(path)) for path in self.listing.hidden())
         return {row.key.id: path for path, row in rows if row.problem == TRASHED} | self._trash.databases()
 
     def _set_aside(self, key: SessionKey, path: Path, trash_id: str, *, at: float) -> bool:
@@ -465,7 +477,7 @@ class BundleStore:
         has it open: then it can only be moved. Raises `SessionNotFound` where there is none, and `SessionBusy`."""
         if self._holds(path, key):
             try:
-                self._on(key, lambda log: set_aside(log, key, trash_id, at=at, files=None))
+                self._write(key, lambda log: set_aside(log, key, trash_id, at=at, files=None))
                 return True
             except StoreDamaged:
                 return False  # A listing could read it all the same.
@@ -492,11 +504,6 @@ class BundleStore:
         if row.problem == TRASHED and not self._trash.put_in(path, row.key.id):
             raise StoreLocked(f"{path} is in the trash, but another process reads from it; retry")
 
-    def _unreadable(self, key: SessionKey) -> Path | None:
-        """Return the bundle that is listed under this key although it cannot be read, or None."""
-        rows = ((path, self._row(path)) for path in self._bundle_paths())
-        return next((path for path, row in rows if row.key == key and row.problem not in _READABLE), None)
-
     def size_bytes(self) -> int:
         self._need_open()
         return disk_bytes(self._folder)
@@ -510,6 +517,7 @@ class BundleStore:
             self.streams.close()
             for key in list(self._open):
                 self._close_bundle(key)
+            self.listing.close()
             if self._store_log_open is not None:
                 self._store_log_open.close()
                 self._store_log_open = None
@@ -553,30 +561,43 @@ class BundleStore:
             except StoreClosed:
                 self._need_open()
             except SessionNotFound:
+                self._close_bundle(key)
                 if is_fresh:
                     raise
-                self._close_bundle(key)
             except StoreUnavailable:
                 if log.database.is_in_place():
                     raise
                 self._close_bundle(key)
         raise StoreUnavailable(f"session {key.id!r}: its bundle is replaced or closed again and again; retry")
 
+    def _write(self, key: SessionKey, verb: Callable[[SqliteLog], T]) -> T:
+        """Run a verb that changes what a list says of the session, once the catalogue was told of it."""
+
+        def watched(log: SqliteLog) -> T:
+            found = self._open.get(key)
+            if found is not None and found.log is log and not found.is_watched:
+                self.listing.watch(found.path)
+                found.is_watched = True
+            return verb(log)
+
+        return self._on(key, watched)
+
     def _opened(self, key: SessionKey) -> tuple[SqliteLog, bool]:
         self._need_open()  # Before the lock, which another thread may have held while this process was forked.
         with self._lock:
             self._need_open()
-            if key in self._open and not self._open[key][0].database.is_in_place():
+            if key in self._open and not self._open[key].log.database.is_in_place():
                 self._close_bundle(key)
             if key in self._open:
                 self._open.move_to_end(key)
-                return self._open[key][0], False
+                return self._open[key].log, False
             path = self._find(key)
             if path is None:
                 self._need_readable(self._named(key))
                 raise SessionNotFound(key.id, store=self.url)
             log = self._log(path)
-            self._open[key] = (log, path)
+            self._open[key] = _Open(log, path)
+            self._open_by_path[path] = log
             self._close_idle(but=key)
             return log, True
 
@@ -597,40 +618,16 @@ class BundleStore:
             if self._holds(known, key):
                 return known
             del self._elsewhere[key]
-            self._seen.clear()  # Another copy of it may lie here.
-            self._seen_at = 0
-        self._look_around()
-        return self._elsewhere.get(key)
+        found = self.listing.find(key)
+        if found is not None:
+            self._elsewhere[key] = found
+        return found
 
     def _holds(self, path: Path, key: SessionKey) -> bool:
         if not path.is_file():
             return False
         row = self._row(path)
         return row.key == key and row.problem is None
-
-    def _look_around(self) -> None:
-        """Look inside the bundles that came here since the last time, and note those that do not bear their own name.
-
-        A name that was not seen before costs one reading, a folder that did not change one look at its time.
-        """
-        with os_errors(self._folder):
-            changed_at = os.stat(self._folder).st_mtime_ns
-            if changed_at == self._seen_at:
-                return
-            is_settled = changed_at + SETTLED_NS < time.time_ns()  # Later changes cannot bear the same time.
-            with os.scandir(self._folder) as entries:
-                found = {(entry.name, entry.inode()) for entry in entries if _is_bundle(entry.name)}
-        unread = set()
-        for name, inode in sorted(found - self._seen):
-            path = self._folder / name
-            row = self._row(path)
-            if row.problem is not None:
-                unread.add((name, inode))
-            elif path != self._named(row.key):
-                self._elsewhere.setdefault(row.key, path)
-        self._seen = found - unread
-        self._unread = {self._folder / name for name, _ in unread}
-        self._seen_at = changed_at if is_settled and not unread else 0
 
     def _named(self, key: SessionKey) -> Path:
         """Return the path of the bundle that this store makes for a session."""
@@ -642,20 +639,30 @@ class BundleStore:
 
     def _read_only(self, path: Path) -> SqliteLog:
         database = Database.open(str(path), vfs=self._vfs, read_only=True)
-        return SqliteLog(database, durability="process", lock_path=_no_lock)
+        lock = _lock_beside(path)
+        return SqliteLog(database, durability="process", lock_path=lambda _: lock)
 
     def _close_idle(self, *, but: SessionKey) -> None:
-        for key, (log, _) in list(self._open.items()):
+        for key, found in list(self._open.items()):
             if len(self._open) <= OPEN_MAX:
                 return
-            if key != but and log.close_idle():
+            if key != but and self._closed(key, found, found.log.close_idle):
                 del self._open[key]
+                self._open_by_path.pop(found.path, None)
 
     def _close_bundle(self, key: SessionKey) -> None:
         with self._lock:
             found = self._open.pop(key, None)
             if found is not None:
-                found[0].close()
+                self._open_by_path.pop(found.path, None)
+                self._closed(key, found, found.log.close)
+
+    def _closed(self, key: SessionKey, found: _Open, close: Callable[[], T]) -> T:
+        """Close a bundle, and tell the catalogue what it is like then if it was written to."""
+        if not found.is_watched or not found.log.database.is_in_place():
+            return close()  # What it says of another file of that name is of no use.
+        with self.listing.closing(found.path, lambda: _row_of(found.log, key)):
+            return close()
 
     def _is_emptied(self, path: Path) -> bool:
         return self._row(path).problem == EMPTIED
@@ -680,51 +687,56 @@ class BundleStore:
     def _side_file(self, key: SessionKey, suffix: str) -> Path:
         """Return a side file's path. It goes by the bundle's own name, so that both move together."""
         found = self._open.get(key)
-        path = found[1] if found else self._elsewhere.get(key, self._named(key))
+        path = found.path if found else self._elsewhere.get(key, self._named(key))
         return self._folder / f"{path.name.removesuffix(SUFFIX)}{suffix}"
+
+    def _artifact_folders(self) -> list[Path]:
+        self._need_open()
+        return [path for path in members(self._folder) if path.name.endswith(".artifacts")]
 
     # Listing rows.
 
-    def _bundle_paths(self) -> list[Path]:
-        with os_errors(self._folder):
-            names = sorted(os.listdir(self._folder))
-        return [self._folder / name for name in names if _is_bundle(name)]
-
     def _row(self, path: Path) -> SessionRow:
-        """Return a bundle's listing row, from memory where the file (its write-ahead log included) did not change."""
-        known = self._rows.get(str(path))
+        """Return what is in a bundle, from memory where its files did not change."""
+        known = self._rows.get(path)
+        row: SessionRow | None = None
         for _ in range(READINGS_MAX):
-            fingerprint = _fingerprint(path)
-            if known is not None and known[0] == fingerprint:
-                break
+            now, state = time.time_ns(), state_of(path)
+            print_ = state.print if state is not None else ""
+            if known is not None and known[0] == print_:
+                return known[1]
             # A bundle at rest is read without locks: what somebody wrote to meanwhile has to be read again.
             row, is_settled = self._read_row(path)
-            known = (fingerprint, row)
-            if not is_settled:
+            known = (print_, row)
+            if not is_settled or state is None:
                 break
-            self._rows[str(path)] = known
-        assert known is not None, "it was read, or known"
-        return known[1]
+            if state.is_settled(now):
+                self._rows[path] = known
+                if len(self._rows) > ROWS_KEPT:
+                    self._rows.popitem(last=False)
+        assert row is not None, "it was read"
+        return row
 
     def _read_row(self, path: Path) -> tuple[SessionRow, bool]:
-        """Return a bundle's listing row as it is in the file, and whether it holds for as long as that does not change:
-        that the system did not open it says nothing of the next time."""
+        """Return a bundle's row as it is in the file, and whether it holds for as long as that does not change: that
+        the system did not open it says nothing of the next time. Takes no lock of the store: whoever looks through the
+        catalogue calls this beside whoever opens and closes bundles."""
         unknown = SessionKey(DEFAULT_APP, DEFAULT_USER, path.name.removesuffix(SUFFIX))
-        size = disk_bytes(path, Path(f"{path}-wal"))
         if not _is_regular(path):
-            return SessionRow(unknown, 0, 0.0, problem=f"{path} is no regular file", size_bytes=size), True
+            return SessionRow(unknown, 0, 0.0, problem=f"{path} is no regular file"), True
         try:
-            for log, open_path in self._open.values():
-                if open_path == path and log.database.is_in_place():
-                    return _row_of(log, unknown, size), True
+            log = self._open_by_path.get(path)
+            if log is not None and log.database.is_in_place():
+                with contextlib.suppress(StoreClosed):
+                    return _row_of(log, unknown), True
             log = self._read_only(path)
             try:
-                return _row_of(log, unknown, size), True
+                return _row_of(log, unknown), True
             finally:
                 log.close()
         except PlayheadError as error:
             is_settled = isinstance(error, (NewerFormat, *UNREADABLE))
-            return SessionRow(unknown, 0, 0.0, problem=str(error), size_bytes=size), is_settled
+            return SessionRow(unknown, 0, 0.0, problem=str(error)), is_settled
 
 
 class _BundleText:
@@ -760,42 +772,24 @@ class _BundleText:
         return self._store.keys()
 
 
-def _row_of(log: SqliteLog, unknown: SessionKey, size: int) -> SessionRow:
+def _row_of(log: SqliteLog, unknown: SessionKey) -> SessionRow:
+    """Return the row of the session in a bundle. unknown: the key of one that does not say its own."""
     rows = log.sessions(limit=1)
     if not rows:
         trash = asides(log, limit=1)
         if not trash:
             problem = EMPTIED if log.is_empty() else "it holds rows, but of no session: the file is damaged"
-            return SessionRow(unknown, 0, 0.0, problem=problem, size_bytes=size)
+            return SessionRow(unknown, 0, 0.0, problem=problem)
         if not is_trash_id(trash[0].trash_id):
-            return SessionRow(unknown, 0, 0.0, problem="it was set aside under what is no trash id", size_bytes=size)
-        return SessionRow(trash_key(trash[0].trash_id), 0, 0.0, problem=TRASHED, size_bytes=size)
-    key = rows[0].key if rows[0].key.app else unknown  # The log has no name for one whose key cannot be read.
-    return msgspec.structs.replace(rows[0], key=key, size_bytes=size)
-
-
-def _marking_duplicates(rows: Sequence[tuple[Path, SessionRow]]) -> list[SessionRow]:
-    """Two files with one session (a copy made by hand): the one with the session's own name counts, else the first by
-    name; the others are problems."""
-    chosen: dict[SessionKey, Path] = {}
-    for path, row in rows:
-        if row.problem is None and path.name == f"{file_stem(row.key)}{SUFFIX}":
-            chosen[row.key] = path
-    marked = []
-    for path, row in rows:
-        if row.problem is None and chosen.setdefault(row.key, path) != path:
-            row = msgspec.structs.replace(row, problem=f"{path.name} holds the same session as {chosen[row.key].name}")
-        marked.append(row)
-    return marked
+            return SessionRow(unknown, 0, 0.0, problem="it was set aside under what is no trash id")
+        return SessionRow(trash_key(trash[0].trash_id), 0, 0.0, problem=TRASHED)
+    # The log has no name for one whose key cannot be read.
+    return rows[0] if rows[0].key.app else msgspec.structs.replace(rows[0], key=unknown)
 
 
 def _lock_beside(path: Path) -> Path:
     """Return the file whose lock is held by who is in a turn of the session."""
     return path.with_name(f"{path.name}.lock")
-
-
-def _is_bundle(name: str) -> bool:
-    return name.endswith(SUFFIX) and not name.startswith(".") and name != STORE_LOG
 
 
 def _is_regular(path: Path) -> bool:
@@ -806,19 +800,5 @@ def _is_regular(path: Path) -> bool:
         return True  # Opening it says what is wrong.
 
 
-def _fingerprint(path: Path) -> Fingerprint:
-    """Return what changes whenever a bundle does. In write-ahead mode the file itself may stay as it is for long."""
-    main, wal = _stat(path), _stat(Path(f"{path}-wal"))
-    return (*main, *wal)
-
-
-def _stat(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        return (0, 0)
-    return (found.st_mtime_ns, found.st_size)
-
-
 def _no_lock(number: int) -> Path:
-    raise AssertionError("a bundle that is only listed or being made takes no lease")
+    raise AssertionError("a bundle that is being made takes no lease")

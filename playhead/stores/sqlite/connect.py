@@ -49,7 +49,10 @@ CACHE_KIB = 512
 """Page cache of one connection. Small: a process may hold many bundles open."""
 
 STATEMENTS_CACHED = 60
-"""Prepared statements kept per connection: all queries of `queries.sql` at once."""
+"""Prepared statements kept per connection: those of appending, reading and listing at once."""
+
+LISTING_FILES = ("listing.sql", "listing_shared.sql")
+"""What makes the tables for rows of lists in a shared file, in this order."""
 
 _SIGNS_OF_DAMAGE = ("constructor", "file format", "no such table", "malformed")
 """Words in SQLite's errors about a damaged text index, which no error about a query holds."""
@@ -152,10 +155,10 @@ class Database:
         return database
 
     @classmethod
-    def in_memory(cls, *, is_shared: bool) -> Self:
+    def in_memory(cls, *, is_shared: bool, has_rows: bool = False) -> Self:
         """Return an empty database in memory, to be written out whole by `image`."""
         connection = apsw.Connection(":memory:")
-        connection.deserialize("main", _empty_image(is_shared=is_shared))
+        connection.deserialize("main", _empty_image(is_shared=is_shared, has_rows=has_rows))
         return cls(":memory:", connection)
 
     def image(self) -> bytes:
@@ -381,9 +384,8 @@ class Database:
     def _protect(self) -> None:
         """Set what bounds a connection before anything of the file is trusted. Even this reads a damaged schema."""
         with self._errors:
-            self.connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
             # A file that somebody sent may hold a schema of their making: it gets no say over what runs here.
-            self.connection.execute("PRAGMA trusted_schema=OFF")
+            self.connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}; PRAGMA trusted_schema=OFF")
             self.connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
 
     def _leave_wal(self) -> None:
@@ -427,12 +429,12 @@ class Database:
                 self.connection.execute(f"PRAGMA user_version={version:d}")
 
 
-def create_file(path: Path, *, is_shared: bool, durable: bool) -> bool:
+def create_file(path: Path, *, is_shared: bool, durable: bool, has_rows: bool = False) -> bool:
     """Create an empty database at `path`, whole or not at all; return False where a file is already there.
 
-    `durable` makes the new file and its name survive a loss of power.
+    `durable` makes the new file and its name survive a loss of power. has_rows: it gets the tables for rows of lists.
     """
-    return place_database(path, empty_image(is_shared=is_shared), durable=durable)
+    return place_database(path, empty_image(is_shared=is_shared, has_rows=has_rows), durable=durable)
 
 
 def place_database(path: Path, image: bytes, *, durable: bool) -> bool:
@@ -445,9 +447,9 @@ def place_database(path: Path, image: bytes, *, durable: bool) -> bool:
         return place_file(path, image, durable=durable)
 
 
-def empty_image(*, is_shared: bool) -> bytes:
+def empty_image(*, is_shared: bool, has_rows: bool = False) -> bytes:
     """Return the bytes of a database file without sessions, in write-ahead mode."""
-    database = Database.in_memory(is_shared=is_shared)
+    database = Database.in_memory(is_shared=is_shared, has_rows=has_rows)
     try:
         return database.image()
     finally:
@@ -464,7 +466,7 @@ def remove_database(path: Path) -> None:
 
 
 @cache
-def _empty_image(*, is_shared: bool) -> bytes:
+def _empty_image(*, is_shared: bool, has_rows: bool) -> bytes:
     """Return the bytes of an empty database. Copying them is far cheaper than running the schema for every bundle."""
     connection = apsw.Connection(":memory:")
     try:
@@ -474,6 +476,9 @@ def _empty_image(*, is_shared: bool) -> bytes:
         connection.execute(read_sql(PACKAGE, "schema.sql"))
         if is_shared:
             connection.execute(read_sql(PACKAGE, "notes.sql"))
+        if has_rows:
+            for file in LISTING_FILES:
+                connection.execute(read_sql(PACKAGE, file))
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version={latest_version(PACKAGE)}")
         return connection.serialize("main")
@@ -481,17 +486,17 @@ def _empty_image(*, is_shared: bool) -> bytes:
         connection.close()
 
 
-_SHADOW_PREFIX = "text_index_"
+_SHADOW_PREFIXES = ("text_index_", "listing_words_")
 
 
 class Schema:
-    """What a database may hold: its own tables, the notes, the text index, and SQLite's own statistics."""
+    """What a database may hold: its tables, the notes, the text index, rows of lists, and SQLite's own statistics."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._known = set(rows)
         self._normal = {_normal(row) for row in rows}
         self._tables = {name: _words(sql) for kind, name, _, sql in rows if kind == "table"}
-        self._shadows = {row[1] for row in rows if row[1].startswith(_SHADOW_PREFIX)}
+        self._shadows = {row[1] for row in rows if row[1].startswith(_SHADOW_PREFIXES)}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -520,8 +525,10 @@ def expected_schema(version: int) -> Schema:
         for number, sql in migrations(PACKAGE):
             if number <= version:
                 connection.execute(sql)
-        for file in ("notes.sql", "text.sql", "statistics.sql"):
+        for file in ("notes.sql", "text.sql", "statistics.sql", "listing.sql"):
             connection.execute(read_sql(PACKAGE, file))
+        if version > 0:
+            connection.execute(read_sql(PACKAGE, "listing_shared.sql"))  # Its triggers are on tables of version 1.
         return Schema(connection.execute(named_queries(PACKAGE)["schema"], {"limit": -1}).fetchall())
     finally:
         connection.close()

@@ -12,16 +12,18 @@ import msgspec
 
 from playhead.model.ids import SessionKey
 from playhead.stores.files import os_errors
-from playhead.stores.names import file_stem
+from playhead.stores.names import CATALOGUE, STORE_LOG, file_stem
 from playhead.stores.sqlite.bundle_trash import SUFFIX, TRASH
-from playhead.stores.sqlite.bundles import STORE_LOG
 
 KEPT_SUFFIX = ".damaged"
 """Of a database that was replaced by what could be saved of it. Nothing opens it any more."""
 
-Role = Literal["database", "store log", "trashed", "part", "artifacts", "stream", "lock", "leftover", "kept", "other"]
-"""part: a write-ahead log, its index, or a journal. lock: of somebody who is in a turn, or was. leftover: of something
-that was being made. kept: a damaged database that was replaced. other: nothing of ours."""
+Role = Literal[
+    "database", "store log", "catalogue", "trashed", "part", "artifacts", "stream", "lock", "leftover", "kept", "other"
+]
+"""catalogue: a folder that is made anew whenever it is not there. part: a write-ahead log, its index, or a journal.
+lock: of somebody who is in a turn, or was. leftover: of something that was being made. kept: a damaged database that
+was replaced. other: nothing of ours."""
 
 _PARTS = ("-wal", "-shm", "-journal")
 _KEPT = re.compile(r"(.+?)(?:\.[0-9]+)?\.damaged(?:-wal)?")
@@ -91,6 +93,8 @@ def _in_folder(folder: Path) -> Iterator[Lying]:
             yield from _in_trash(path)
         elif name == STORE_LOG:
             yield Lying(path, "store log", path)
+        elif name == CATALOGUE:
+            yield Lying(path, "catalogue")
         elif _LEFTOVER.fullmatch(name):
             yield Lying(path, "leftover")
         elif name.endswith(SUFFIX) and not name.startswith("."):

@@ -62,6 +62,9 @@ SEQ_MAX = (1 << SEQ_BITS) - 1
 NUMBER_MAX = 2**31 - 1
 """Highest number of a session: its rows are SQLite's integers, of 64 bits with a sign."""
 
+NO_KEY = "its key is no text: the file is damaged"
+"""The problem of a session whose row cannot name it."""
+
 STRETCH = 1_000
 """So many events of a session that nobody sees are removed in one transaction."""
 
@@ -422,7 +425,7 @@ class SqliteLog:
     def _nameless_rows(self, after: SessionKey | None, *, limit: int) -> list[SessionRow]:
         """Return a row for each session whose key cannot be read. They come first: no real app is empty."""
         rows = [
-            SessionRow(SessionKey("", "", f"#{number:020d}"), 0, 0.0, problem="its key is no text: the file is damaged")
+            SessionRow(nameless_key(number), 0, 0.0, problem=NO_KEY)
             for (number,) in self.database.query("list_nameless", {"limit": ROWS_PAGE_MAX})
         ]
         return [row for row in rows if after is None or row.key > after][:limit]
@@ -725,6 +728,11 @@ def sound_number(number: int, key: SessionKey) -> int:
     if not 0 < number <= NUMBER_MAX:
         raise StoreDamaged(f"session {key.id!r} has the number {number}, beyond what a database can hold")
     return number
+
+
+def nameless_key(number: int) -> SessionKey:
+    """Return what stands in lists for the key of a session whose row cannot name it."""
+    return SessionKey("", "", f"#{number:020d}")
 
 
 def _need_distinct(key: SessionKey, ids: Sequence[str]) -> None:

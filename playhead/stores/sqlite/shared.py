@@ -12,7 +12,7 @@ from playhead.model.event import Draft, Event
 from playhead.model.ids import SessionKey
 from playhead.stores.artifacts import FileArtifacts
 from playhead.stores.base import ROWS_PAGE_MAX, Durability, Record, Tip, TrashedRow
-from playhead.stores.files import disk_bytes, rename
+from playhead.stores.files import disk_bytes, members, rename
 from playhead.stores.names import building_key, check_trash_id, file_stem, is_trash_id, removing_key, trash_key
 from playhead.stores.oslock import making
 from playhead.stores.sqlite.aside import Aside, asides, need_aside, note_files, set_aside, take_back, trashed_row
@@ -21,6 +21,7 @@ from playhead.stores.sqlite.copying import build, go_on, remove, switch
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import STRETCH, SqliteLog, bounds_of
 from playhead.stores.sqlite.notes import SqliteNotes
+from playhead.stores.sqlite.shared_listing import SharedListing
 from playhead.stores.streams import FileStreams
 
 
@@ -33,23 +34,27 @@ class SharedStore(SqliteLog):
     def __init__(self, path: Path, *, durability: Durability = "process", vfs: str | None = None) -> None:
         path = path.resolve()  # Locks and streams go by the file's real name, whatever link leads to it.
         if not path.exists():
-            create_file(path, is_shared=True, durable=durability == "power")
+            create_file(path, is_shared=True, durable=durability == "power", has_rows=True)
         self._path = path
         super().__init__(
             Database.open(str(path), vfs=vfs),
             durability=durability,
             lock_path=lambda number: self._beside("locks") / str(number),
         )
+        self.listing = SharedListing(self)
         try:
             self._has_notes = self.database.row("has_notes") == (1,)
             if self.database.is_to_be_written():
                 self._make_notes()
+            self.listing.begin()
         except BaseException:
             self.database.close()
             raise
         self.url = f"sqlite:{path}"
         self.streams = FileStreams(lambda key: self._files(key)[1])
-        self.artifacts = FileArtifacts(lambda key: self._files(key)[0], need=self.require, durability=durability)
+        self.artifacts = FileArtifacts(
+            lambda key: self._files(key)[0], folders=self._artifact_folders, need=self.require, durability=durability
+        )
         self.notes = SqliteNotes(self._notes_in)
         self.text = SqliteText(self)
 
@@ -97,6 +102,12 @@ class SharedStore(SqliteLog):
                 with contextlib.suppress(PlayheadError):
                     remove(self, built)
         return tip
+
+    def save_summary(self, key: SessionKey, seq: int, summary: str) -> None:
+        with self.database.write():
+            number = self.need_number(key)
+            self.database.query("save_summary", {"number": number, "seq": seq, "summary": summary})
+            self.listing.follow(key, number, seq, summary)
 
     def delete(self, key: SessionKey) -> None:
         """Take the session out of sight in one transaction, then remove its files and its rows. Killed in between, it
@@ -155,6 +166,7 @@ class SharedStore(SqliteLog):
                     note_files(self, aside, key)
                     self._move_files(trash_key(trash_id), key)
                 take_back(self, aside, key)
+        self.listing.take_in(key)
 
     def purge(self, trash_id: str) -> None:
         """Remove the files, then the rows. Killed in between, it is in the trash without its files, and purging it
@@ -264,6 +276,12 @@ class SharedStore(SqliteLog):
     def _files(self, key: SessionKey) -> tuple[Path, Path]:
         stem = file_stem(key)
         return self._beside("artifacts") / stem, self._beside("streams") / f"{stem}.stream"
+
+    def _artifact_folders(self) -> list[Path]:
+        """Return the folder of each session that has artifacts, but for those in the trash."""
+        self.database.need_open()
+        trashed = {file_stem(trash_key(aside.trash_id)) for aside in self._asides()}
+        return [folder for folder in members(self._beside("artifacts")) if folder.name not in trashed]
 
     def _remove_files(self, key: SessionKey) -> None:
         self.streams.remove(key)
