@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-import time
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from playhead.cli.naming import title_of
+from playhead.cli.rows import rows
 from playhead.cli.settings import Settings, store_place
 from playhead.cli.text import fitted
-from playhead.features.listing import Wanted, all_sessions
+from playhead.features.listing import Wanted
 from playhead.session import open as open_sessions
 
 SESSIONS_MAX = 50
+LOOKED_AT_MAX = 2_000
+"""So many sessions are looked at where most of them have names that no shell can be given."""
+
 TITLE_COLUMNS_MAX = 60
 
 # zsh evaluates what it is given and bash splits it, so only characters that mean nothing to any shell reach them: a
@@ -43,10 +47,10 @@ def _completed(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     if scheme not in ("bundles", "sqlite") or not Path(path).exists():
         return []
     with open_sessions(place.url) as sessions:
-        rows = all_sessions(sessions.store, Wanted(), clock=time.time, entropy=os.urandom)
-    named = ((str(row.key), row) for row in rows)
-    fitting = [(name, row) for name, row in named if name.startswith(incomplete) and _PLAIN_ID.fullmatch(name)]
-    return [(name, _described(title_of(row))) for name, row in fitting[:SESSIONS_MAX]]
+        beginning = rows(sessions, Wanted(begins=incomplete or None), first=SESSIONS_MAX)
+        named = ((str(row.key), row) for row in islice(beginning, LOOKED_AT_MAX))
+        fitting = ((name, row) for name, row in named if name.startswith(incomplete) and _PLAIN_ID.fullmatch(name))
+        return [(name, _described(title_of(row))) for name, row in islice(fitting, SESSIONS_MAX)]
 
 
 def _store_flag(ctx: Any) -> str | None:

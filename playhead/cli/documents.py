@@ -33,12 +33,21 @@ SUMMARY_FIELDS = (
     "origin",
     "forked_from",
     "waiting_count",
+    "config",
+    "config_type",
+    "node",
+    "group",
 )
 
 
 def row_document(row: Listed) -> dict[str, Any]:
     """Return a listing row. Of a session that cannot be read `problem` says why, and the summary's fields are null."""
-    return {**_facts(row.key, row.summary), "size_bytes": row.size_bytes, "problem": row.problem}
+    return {
+        **_facts(row.key, row.summary),
+        "fork_count": row.fork_count,
+        "size_bytes": row.size_bytes,
+        "problem": row.problem,
+    }
 
 
 def session_document(session: Session) -> dict[str, Any]:

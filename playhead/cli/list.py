@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import typer
 
 from playhead.cli.command import Command, Here, JsonOption
-from playhead.cli.documents import row_document
+from playhead.cli.documents import document, row_document
 from playhead.cli.failures import Failure
 from playhead.cli.moments import age, iso, moment
 from playhead.cli.naming import short_names, title_of
 from playhead.cli.pin import STAR
+from playhead.cli.rows import taken
 from playhead.cli.table import Cell, Column, Style
-from playhead.features.listing import PINNED, Listed, Wanted, all_sessions
+from playhead.features.listing import PINNED, Listed, Page, Wanted, facets
 from playhead.session import Sessions
+from playhead.stores.listing import Refreshed, Sort as Order
 
 COUNT_DEFAULT = 50
 TITLE_COLUMNS_MIN = 20
 
-Sort = Literal["last-active", "created", "title"]
-
+Sort = Literal["last-active", "created", "title", "relevance"]
 
 STATUSES = ("open", "running", "waiting", "interrupted", "archived", "unreadable")
 
@@ -35,7 +36,7 @@ def run(
     query: Annotated[
         str | None,
         typer.Option(
-            "--query", metavar="WORDS", help="Only sessions with these words in title, prompt, labels, folder"
+            "--query", metavar="WORDS", help="Only sessions with these words in title, prompt, labels, folder, …"
         ),
     ] = None,
     agent: Annotated[
@@ -60,7 +61,36 @@ def run(
     until: Annotated[
         str | None, typer.Option("--until", metavar="WHEN", help="Only sessions that were active last before then")
     ] = None,
+    origin: Annotated[
+        str | None, typer.Option("--origin", metavar="NAME", help="Only sessions that came from this program")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option("--config", metavar="NAME", help="Only sessions of the configuration of this name")
+    ] = None,
+    config_type: Annotated[
+        str | None,
+        typer.Option("--config-type", metavar="TYPE", help="Only sessions whose configuration is of this type"),
+    ] = None,
+    node: Annotated[
+        str | None, typer.Option("--node", metavar="NAME", help="Only sessions that ran on this machine")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="NAME", help="Only sessions that ran in this group")
+    ] = None,
+    app: Annotated[str | None, typer.Option("--app", metavar="APP", help="Only sessions of this app")] = None,
+    user: Annotated[str | None, typer.Option("--user", metavar="USER", help="Only sessions of this user")] = None,
     sort: Annotated[Sort, typer.Option("--sort", help="What the order goes by")] = "last-active",
+    reverse: Annotated[bool, typer.Option("--reverse", help="The last of the order first")] = False,
+    cursor: Annotated[
+        str | None,
+        typer.Option("--cursor", metavar="CURSOR", help="Go on behind the rows whose --json has this next_cursor"),
+    ] = None,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Compare every session with its row first, and read those that changed")
+    ] = False,
+    full_rescan: Annotated[
+        bool, typer.Option("--full-rescan", help="Read every session again first, whatever its row says")
+    ] = False,
     trashed: Annotated[
         bool, typer.Option("--trashed", help="What is in the trash instead, as `playhead restore` lists it")
     ] = False,
@@ -72,16 +102,23 @@ def run(
         raise Failure("--cwd and --project each name a folder; give one of them", code=2)
     folder = "." if cwd else project
     wanted = Wanted(
+        app=app,
+        user=user,
         query=query,
         status=status,
         agent=agent,
         cwd=None if folder == "all" else str((Path(here.folder) / Path(folder).expanduser()).resolve()),
         label=label,
+        origin=origin,
+        config=config,
+        config_type=config_type,
+        node=node,
+        group=group,
         since=None if since is None else moment(since, now, option="--since"),
         until=None if until is None else moment(until, now, option="--until"),
     )
     if trashed:
-        if wanted != Wanted():
+        if wanted != Wanted() or cursor is not None:
             raise Failure("--trashed shows the whole trash; give no other filter with it", code=2)
         # Loaded on use: the trash is another command's, and one way of listing it is enough.
         from playhead.cli.restore import run as restore
@@ -89,31 +126,91 @@ def run(
         restore(here, list_=True, json=json)
         return
     with here.open_existing() as sessions:
-        # Read at once and not in pages, each of which would look at every session again.
-        found = all_sessions(sessions.store, wanted, sort=sort.replace("-", "_"), clock=time.time, entropy=os.urandom)
-        if not found and status is not None and status not in STATUSES and status not in _own_statuses(sessions):
+        refreshed = _refreshed(here, sessions, is_full=full_rescan) if refresh or full_rescan else None
+        found = _found(
+            here,
+            sessions,
+            wanted,
+            count=None if all else count,
+            sort=cast(Order, sort.replace("-", "_")),
+            is_reversed=reverse,
+            cursor=cursor,
+        )
+        if not found.total and status is not None and status not in STATUSES and status not in _own_statuses(sessions):
             raise Failure(f'no session has the status "{status}"; there are {", ".join(STATUSES)}', code=2)
-    rows = found if all else found[:count]
     if json:
-        here.terminal.json({"sessions": [row_document(row) for row in rows], "total": len(found)})
+        here.terminal.json(
+            {
+                "sessions": [row_document(row) for row in found.items],
+                "total": found.total,
+                "next_cursor": found.next_cursor,
+                "refreshed": None if refreshed is None else document(refreshed),
+            }
+        )
         return
-    names = short_names(row.key for row in rows)
+    names = short_names(row.key for row in found.items)
     # A pipe has the same columns at every call; on a terminal a column without a word in it only takes room.
-    has_labels = not here.terminal.is_interactive or any(_labels(row) for row in rows)
+    has_labels = not here.terminal.is_interactive or any(_labels(row) for row in found.items)
     here.terminal.table(
-        _columns(has_labels), (_row(row, names[row.key], now)[: 7 if has_labels else 6] for row in rows)
+        _columns(has_labels), (_row(row, names[row.key], now)[: 7 if has_labels else 6] for row in found.items)
     )
-    if not found:
+    if refreshed is not None:
+        here.terminal.note(_summed_up(refreshed))
+    if not found.total:
         narrowed = "" if wanted == Wanted() else " that are asked for"
         here.terminal.note(f"No sessions{narrowed} in {here.store_url}.")
-    elif len(rows) < len(found):
-        here.terminal.note(f"{len(rows)} of {len(found)} sessions; --all shows the rest.")
+    elif found.next_cursor is not None:
+        here.terminal.note(f"{len(found.items)} of {found.total} sessions; --all shows the rest.")
+
+
+def _found(
+    here: Here,
+    sessions: Sessions,
+    wanted: Wanted,
+    *,
+    count: int | None,
+    sort: Order,
+    is_reversed: bool,
+    cursor: str | None,
+) -> Page[Listed]:
+    """Return the rows to print. Only these are read, and sessions whose rows are not known yet, which shows."""
+    try:
+        return taken(
+            sessions,
+            wanted,
+            count=count,
+            sort=sort,
+            is_reversed=is_reversed,
+            cursor=cursor,
+            on_progress=lambda done, total: here.terminal.progress(f"Reading session {done} of {total}"),
+        )
+    finally:
+        here.terminal.end_progress()
+
+
+def _refreshed(here: Here, sessions: Sessions, *, is_full: bool) -> Refreshed:
+    try:
+        return sessions.refresh(
+            full=is_full,
+            on_progress=lambda done, total: here.terminal.progress(f"Looking at session {done} of {total}"),
+        )
+    finally:
+        here.terminal.end_progress()
+
+
+def _summed_up(refreshed: Refreshed) -> str:
+    looked_at = f"{refreshed.looked_at} session{'' if refreshed.looked_at == 1 else 's'}"
+    parts = [f"Looked at {looked_at}, and read {refreshed.read} again"]
+    if refreshed.removed:
+        parts.append(f"{refreshed.removed} of the list {'is' if refreshed.removed == 1 else 'are'} gone")
+    if refreshed.unreadable:
+        parts.append(f"{refreshed.unreadable} cannot be read")
+    return f"{'; '.join(parts)}."
 
 
 def _own_statuses(sessions: Sessions) -> set[str]:
     """Return the statuses that sessions have: programs may set their own."""
-    rows = all_sessions(sessions.store, Wanted(), clock=time.time, entropy=os.urandom)
-    return {row.summary.status for row in rows if row.summary is not None}
+    return set(facets(sessions.store, Wanted(), ["status"], clock=time.time, entropy=os.urandom)["status"])
 
 
 COMMAND = Command(
@@ -124,14 +221,19 @@ COMMAND = Command(
         "between them. A long id is cut on a terminal to what is enough to name its session, and a ★ is before the "
         "title of a pinned one.\n\n"
         "A status is open, running (somebody is in a turn), waiting (for an answer of a person), interrupted (a turn "
-        "began and did not end), archived, or unreadable. Nothing is left out that no option leaves out."
+        "began and did not end), archived, or unreadable. Nothing is left out that no option leaves out.\n\n"
+        "`relevance` puts those first that have the words of --query in their title, then those that have them in the "
+        "first prompt. The list needs no refresh to be right, whoever writes; --refresh is for files that were copied, "
+        "put back or edited in a way that nobody told, --full-rescan for a machine whose clock cannot be trusted."
     ),
     examples=(
         "playhead list",
         "playhead list --status waiting",
         "playhead list --project . --since 7d",
-        "playhead list --label pinned --query upload",
+        "playhead list --label pinned --query upload --sort relevance",
+        "playhead list --origin claude-code --sort created --reverse",
         "playhead list --trashed",
+        "playhead list --refresh",
         "playhead list --all --json | jq -r '.sessions[].id'",
     ),
 )

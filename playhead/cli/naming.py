@@ -14,18 +14,23 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from playhead.cli.failures import Failure
+from playhead.cli.rows import pages, rows
 from playhead.cli.text import one_line
 from playhead.errors import InvalidName, SessionNotFound
 from playhead.features.listing import PAGE_MAX, Listed, Wanted, all_sessions
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey, session_key
 from playhead.session import Sessions
+from playhead.stores.listing import place
 
 PREFIX_CHARS_MIN = 4
 CANDIDATES_MAX = 10
 NEAREST_MAX = 3
+NEAREST_LOOKED_AT = 1_000
+"""So many of the most recently active sessions are compared with a name that none answers to."""
 SHORT_CHARS = 20
 
 
@@ -37,7 +42,7 @@ def named(sessions: Sessions, name: str) -> SessionKey:
     found = surely_named(sessions, name)
     if found is not None:
         return found
-    return _chosen(all_rows(sessions), name)
+    return _chosen(sessions, name, _answering(sessions, name))
 
 
 def surely_named(sessions: Sessions, name: str) -> SessionKey | None:
@@ -61,10 +66,10 @@ def named_event(sessions: Sessions, name: str) -> tuple[SessionKey, int | None]:
     sure = surely_named(sessions, found[1])
     if sure is not None:
         return sure, int(found[2])
-    rows = all_rows(sessions)
-    if _fitting(rows, name):
-        return _chosen(rows, name), None
-    return _chosen(rows, found[1]), int(found[2])
+    answering = _answering(sessions, name)
+    if answering.count:
+        return _chosen(sessions, name, answering), None
+    return _chosen(sessions, found[1], _answering(sessions, found[1])), int(found[2])
 
 
 def all_rows(sessions: Sessions) -> list[Listed]:
@@ -137,28 +142,61 @@ def _by_rank(sessions: Sessions, name: str, rank: int) -> SessionKey:
     raise Failure(f"no session is {name}: {f'there are {page.total}' if page.total else none}", code=3)
 
 
-def _chosen(rows: Sequence[Listed], name: str) -> SessionKey:
+@dataclass(slots=True)
+class _Answering:
+    """The sessions that answer to a name: how many they are, and the first of them, the most recently active first."""
+
+    count: int = 0
+    first: list[Listed] = field(default_factory=list)
+
+    def add(self, row: Listed) -> None:
+        """Take one that comes after the others in the order of lists; of many, only the first are kept."""
+        self.count += 1
+        if len(self.first) < CANDIDATES_MAX:
+            self.first.append(row)
+
+    def with_others(self, others: _Answering) -> _Answering:
+        together = sorted((*self.first, *others.first), key=lambda row: place(row, "last_active"))
+        return _Answering(self.count + others.count, together[:CANDIDATES_MAX])
+
+
+def _chosen(sessions: Sessions, name: str, answering: _Answering) -> SessionKey:
     """Return the key of the one session that answers to a name. Raises `Failure` as `named` does."""
-    fitting = _fitting(rows, name)
-    if len(fitting) == 1:
-        return fitting[0].key
-    if fitting:
+    if answering.count == 1:
+        return answering.first[0].key
+    if answering.count:
         raise Failure(
-            f'"{name}" fits {len(fitting)} sessions; name one of them by its whole id',
+            f'"{name}" fits {answering.count} sessions; name one of them by its whole id',
             code=5,
-            lines=_described(fitting[:CANDIDATES_MAX], more=len(fitting) - CANDIDATES_MAX),
+            lines=_described(answering.first, more=answering.count - CANDIDATES_MAX),
         )
-    raise Failure(f'no session answers to "{name}"{_hint(name)}', code=3, lines=_nearest(rows, name))
+    raise Failure(f'no session answers to "{name}"{_hint(name)}', code=3, lines=_nearest(sessions, name))
 
 
-def _fitting(rows: Sequence[Listed], name: str) -> list[Listed]:
-    """Return the sessions that answer to a name: those of this very id, else by its beginning or by title."""
-    return [row for row in rows if row.key.id == name] or [row for row in rows if _answers_to(row, name)]
+def _answering(sessions: Sessions, name: str) -> _Answering:
+    """Return the sessions of this very id, else those that it is the beginning or the title of.
+
+    The store looks for what a name can fit; what it fits is judged here, by one rule for every store.
+    """
+    whole, begun, titled = _Answering(), _Answering(), _Answering()
+    for row in rows(sessions, Wanted(begins=name)) if name else ():
+        if row.key.id == name:
+            whole.add(row)
+        if _is_begun(row, name):
+            begun.add(row)
+    if whole.count:
+        return whole
+    for row in rows(sessions, Wanted(query=name)) if _folded(name) else ():
+        if _is_titled(row, name) and not _is_begun(row, name):
+            titled.add(row)
+    return begun.with_others(titled)
 
 
-def _answers_to(row: Listed, name: str) -> bool:
-    if len(name) >= PREFIX_CHARS_MIN and any(spelling.startswith(name) for spelling in _spellings(row)):
-        return True
+def _is_begun(row: Listed, name: str) -> bool:
+    return len(name) >= PREFIX_CHARS_MIN and any(spelling.startswith(name) for spelling in _spellings(row))
+
+
+def _is_titled(row: Listed, name: str) -> bool:
     return row.summary is not None and _folded(row.summary.title) == _folded(name)
 
 
@@ -168,11 +206,11 @@ def _spellings(row: Listed) -> list[str]:
     return [spelling for spelling in (row.key.id, own_id, str(row.key)) if spelling]
 
 
-def _nearest(rows: Sequence[Listed], name: str) -> list[str]:
+def _nearest(sessions: Sessions, name: str) -> list[str]:
     """Return lines about the sessions whose id or title looks most like the name."""
     wanted = _folded(name)
     looks_like: dict[str, Listed] = {}
-    for row in reversed(rows):
+    for row in reversed(next(pages(sessions, first=NEAREST_LOOKED_AT)).items):
         # An id is compared by as many characters as were typed: a slip in a prefix is still near.
         for spelling in (*(spelling[: len(name)] for spelling in _spellings(row)), title_of(row)):
             looks_like[_folded(spelling)] = row
@@ -182,8 +220,8 @@ def _nearest(rows: Sequence[Listed], name: str) -> list[str]:
     return _described(list(unique.values())[:NEAREST_MAX])
 
 
-def _described(rows: Sequence[Listed], *, more: int = 0) -> list[str]:
-    lines = [f"{row.key}  {one_line(title_of(row))}" for row in rows]
+def _described(described: Sequence[Listed], *, more: int = 0) -> list[str]:
+    lines = [f"{row.key}  {one_line(title_of(row))}" for row in described]
     return [*lines, f"… and {more} more"] if more > 0 else lines
 
 

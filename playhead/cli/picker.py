@@ -6,19 +6,20 @@
 from __future__ import annotations
 
 import io
-import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 from playhead.cli import text as texts
 from playhead.cli.page import print_entries
 from playhead.cli.picker_rows import Rows
+from playhead.cli.rows import pages
 from playhead.cli.terminal import Terminal
 from playhead.cli.wrapping import wrapped
 from playhead.errors import PlayheadError
-from playhead.features.listing import Listed, Wanted, all_sessions
 from playhead.model.ids import SessionKey
 from playhead.session import Sessions
+
+FIRST_ROWS = 200
+"""So many sessions are read before anything is shown: more than a terminal has lines."""
 
 PREVIEW_EVENTS = 40
 """So many of a session's last events are read for its preview, whatever its length."""
@@ -52,12 +53,10 @@ def picked(sessions: Sessions, *, now: float) -> SessionKey | None:
     from playhead.cli.picker_screen import shown
 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="picker") as reader:
+        # Page by page, so that a preview is read between two of them, and leaving waits for one at the most.
+        left = pages(sessions, first=FIRST_ROWS)
         return shown(
             Rows(now),
-            load=lambda: reader.submit(_all_rows, sessions),
+            load=lambda: reader.submit(next, left),
             preview=lambda key, width: reader.submit(preview, sessions, key, width),
         )
-
-
-def _all_rows(sessions: Sessions) -> list[Listed]:
-    return all_sessions(sessions.store, Wanted(), sort="last_active", clock=time.time, entropy=os.urandom)

@@ -5,7 +5,7 @@ Of ten thousand rows a key formats those that are in view, and filters texts tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from playhead.cli import text as texts
@@ -14,6 +14,7 @@ from playhead.cli.naming import title_of
 from playhead.cli.pin import STAR
 from playhead.features.listing import PINNED, Listed
 from playhead.model.ids import SessionKey
+from playhead.stores.listing import text_of_row, words_of
 
 _GAP = "  "
 _STATUS_COLUMNS = 11
@@ -44,25 +45,41 @@ class Rows:
     def __init__(self, now: float) -> None:
         self._now = now
         self._rows: list[_Row] = []
+        self._keys: set[SessionKey] = set()
         self._left: list[_Row] = []
         self._query = ""
         self._at = 0
         self._top = 0
         self.formatted_count = 0
 
-    def fill(self, listed: Sequence[Listed]) -> None:
-        """Take the sessions, in the order in which they are shown."""
-        self._rows = [_Row(row, haystack(row)) for row in listed]
-        query, self._query = self._query, ""
-        self.filter(query)
+    def fill(self, listed: Iterable[Listed]) -> None:
+        """Take the sessions, in the order in which they are shown, in place of those that there are."""
+        self._rows, self._left, self._keys = [], [], set()
+        self._at = self._top = 0
+        self.add(listed)
+
+    def add(self, listed: Iterable[Listed]) -> None:
+        """Take sessions that are shown below the others. What is typed, chosen and in view stays.
+
+        One that is there already stays where it is: it moved in the list while that was read.
+        """
+        words = words_of(self._query)
+        for row in listed:
+            if row.key in self._keys:
+                continue
+            self._keys.add(row.key)
+            added = _Row(row, haystack(row))
+            self._rows.append(added)
+            if _has_all(added, words):
+                self._left.append(added)
 
     def filter(self, query: str) -> None:
         """Leave the rows that have every word, as `list --query` does. The first of them is chosen."""
-        words = query.casefold().split()
+        words = words_of(query)
         # What is typed on to a filter leaves some of what that left.
         among = self._left if self._query and query.startswith(self._query) else self._rows
         self._query = query
-        self._left = [row for row in among if all(word in row.haystack for word in words)]
+        self._left = [row for row in among if _has_all(row, words)]
         self._at = self._top = 0
 
     def move(self, by: int) -> None:
@@ -97,11 +114,12 @@ class Rows:
 
 
 def haystack(row: Listed) -> str:
-    """Return what the filter looks in: what `list --query` looks in."""
-    summary = row.summary
-    if summary is None:
-        return f"{row.key.id}\n{row.problem or ''}".casefold()
-    return "\n".join((summary.title, summary.preview, *summary.agents, *summary.labels, summary.cwd or "")).casefold()
+    """Return what the filter looks in: what `list --query` looks in. It finds nothing that cannot be read."""
+    return text_of_row(row.summary) if row.summary is not None else ""
+
+
+def _has_all(row: _Row, words: Sequence[str]) -> bool:
+    return all(word in row.haystack for word in words)
 
 
 def row_text(row: Listed, now: float, width: int) -> str:

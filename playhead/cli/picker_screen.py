@@ -32,11 +32,12 @@ from prompt_toolkit.styles import Style
 from playhead.cli import text as texts
 from playhead.cli.picker_rows import Rows
 from playhead.cli.wrapping import wrapped
-from playhead.features.listing import Listed
+from playhead.errors import PlayheadError
+from playhead.features.listing import Listed, Page
 from playhead.model.ids import SessionKey
 
 Fragments = StyleAndTextTuples
-Load = Callable[[], "Future[list[Listed]]"]
+Load = Callable[[], "Future[Page[Listed]]"]
 Preview = Callable[[SessionKey, int], "Future[str]"]
 
 KEYS = "type to filter · ↑↓ move · Enter resume · Tab preview · Esc leave"
@@ -59,6 +60,7 @@ def shown(
 ) -> SessionKey | None:
     """Show the list until a session is picked or the person leaves; return its key, or None.
 
+    load: reads the next page of the list, until one is the last; what it raises ends the picker and is raised.
     source and screen: in place of the process's own terminal.
     """
     return _Screen(rows, load, preview, source, screen).run()
@@ -144,7 +146,7 @@ class _Screen:
     def _foot_fragments(self) -> Fragments:
         left, total = self._rows.counts
         if self._is_loading:
-            count = "Reading the sessions…"
+            count = f"{left} so far…" if total else "Reading the sessions…"
         elif left == total:
             count = f"{total} session{'' if total == 1 else 's'}"
         else:
@@ -201,11 +203,16 @@ class _Screen:
         self._app.create_background_task(work)
 
     async def _filled(self) -> None:
-        listed = await asyncio.wrap_future(self._load())
-        self._rows.fill(listed)
-        self._is_loading = False
-        self._choice_rests()
-        self._app.invalidate()
+        while self._is_loading:
+            try:
+                page = await asyncio.wrap_future(self._load())
+            except PlayheadError as error:
+                self._app.exit(exception=error)
+                return
+            self._rows.add(page.items)
+            self._is_loading = page.next_cursor is not None
+            self._choice_rests()
+            self._app.invalidate()
 
     def _choice_rests(self) -> None:
         """Have the preview of the chosen session read, if it is shown and the choice stays a moment."""

@@ -26,9 +26,10 @@ from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.conversing import conversed
 from playhead.cli.documents import document, session_document
 from playhead.cli.failures import Failure
-from playhead.cli.naming import all_rows, named_event, title_of
+from playhead.cli.naming import named_event, title_of
 from playhead.cli.page import is_typed, print_entries, print_heading
 from playhead.cli.picker import picked
+from playhead.cli.rows import rows
 from playhead.cli.slash import fork_title
 from playhead.cli.table import Styled
 from playhead.cli.terminal import Terminal
@@ -188,7 +189,7 @@ def _moved(terminal: Terminal, session: Session, seq: int, *, is_agreed: bool) -
 
 
 def _recent(sessions: Sessions) -> list[str]:
-    return [f"{row.key}  {one_line(title_of(row))}" for row in islice(all_rows(sessions), RECENT_SHOWN)]
+    return [f"{row.key}  {one_line(title_of(row))}" for row in islice(rows(sessions, first=RECENT_SHOWN), RECENT_SHOWN)]
 
 
 def _last_exchange(entries: list[Entry]) -> list[Entry]:

@@ -14,15 +14,17 @@ from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.completing import completed_sessions
 from playhead.cli.failures import Failure
 from playhead.cli.history import forget, history_file
-from playhead.cli.naming import PREFIX_CHARS_MIN, all_rows, named, short_names, surely_named, title_of
+from playhead.cli.naming import PREFIX_CHARS_MIN, named, short_names, surely_named, title_of
+from playhead.cli.rows import row_of, rows
 from playhead.cli.table import Cell, Column
-from playhead.errors import NewerFormat, NotAStore, SessionBusy, StoreDamaged, TrashNotFound
-from playhead.features.listing import Listed
+from playhead.errors import NewerFormat, NotAStore, SessionBusy, SessionNotFound, StoreDamaged, TrashNotFound
+from playhead.features.listing import Listed, Wanted
 from playhead.features.trash import Trashed
 from playhead.model.body import parts_in
 from playhead.model.ids import SessionKey
 from playhead.model.parts import text_of
 from playhead.session import Sessions
+from playhead.stores.listing import UNREADABLE
 
 _UNREADABLE = (StoreDamaged, NotAStore, NewerFormat)
 
@@ -122,9 +124,7 @@ class _Going:
 
 def _named_all(sessions: Sessions, names: Sequence[str]) -> list[_Going]:
     """Return what the names mean, each once. Raises `SessionBusy` where somebody is in a turn of one."""
-    rows = {row.key: row for row in all_rows(sessions)}
-    keys = dict.fromkeys(_key_of(sessions, name, rows) for name in names)
-    going = [_of_row(rows[key]) for key in keys]
+    going = [_of_row(_row(sessions, key)) for key in dict.fromkeys(_key_of(sessions, name) for name in names)]
     for one in going:
         holder = None if one.problem else sessions.store.holder(one.key)
         if holder is not None:
@@ -132,14 +132,15 @@ def _named_all(sessions: Sessions, names: Sequence[str]) -> list[_Going]:
     return going
 
 
-def _key_of(sessions: Sessions, name: str, rows: dict[SessionKey, Listed]) -> SessionKey:
+def _key_of(sessions: Sessions, name: str) -> SessionKey:
     """Return the key that `name` means. A title is not enough: two sessions may come to have the same one."""
     try:
         if (sure := surely_named(sessions, name)) is not None:
             return sure
         key = named(sessions, name)
     except _UNREADABLE:
-        unreadable = [key for key, row in rows.items() if row.summary is None and name in (key.id, str(key))]
+        wanted = Wanted(begins=name, status=UNREADABLE)
+        unreadable = [row.key for row in rows(sessions, wanted) if name in (row.key.id, str(row.key))]
         if len(unreadable) != 1:
             raise
         return unreadable[0]
@@ -148,6 +149,13 @@ def _key_of(sessions: Sessions, name: str, rows: dict[SessionKey, Listed]) -> Se
     if is_begun:
         return key
     raise Failure(f'"{name}" is a title, and nothing is removed by its title; its id is {key}', code=3)
+
+
+def _row(sessions: Sessions, key: SessionKey) -> Listed:
+    row = row_of(sessions, key)
+    if row is None:
+        raise SessionNotFound(key.id, store=sessions.url)
+    return row
 
 
 def _of_row(row: Listed) -> _Going:

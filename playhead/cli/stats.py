@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -9,7 +10,10 @@ import typer
 
 from playhead.cli.command import Command, Here, JsonOption
 from playhead.cli.documents import document
+from playhead.cli.failures import Failure
+from playhead.cli.moments import age, iso, local
 from playhead.cli.table import Cell, Column
+from playhead.features.overview import Overview
 from playhead.features.statistics import By, Count, Statistics, statistics
 
 DAYS_MAX = 100_000
@@ -24,9 +28,17 @@ def run(
         typer.Option("--days", metavar="N", min=1, max=DAYS_MAX, help="Only what happened in the last N days"),
     ] = None,
     by: Annotated[By | None, typer.Option("--by", help="A row for every model, agent, day or tool")] = None,
+    overview: Annotated[
+        bool, typer.Option("--overview", help="What sessions there are, and what they take on disk; reads no log")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Count, and print the counts."""
+    if overview:
+        if days is not None or by is not None:
+            raise Failure("--overview counts sessions as they are listed; give neither --days nor --by with it", code=2)
+        _print_overview(here, json=json)
+        return
     since = here.now() - days * DAY_S if days is not None else None
     with here.open_existing() as sessions:
         try:
@@ -60,12 +72,16 @@ COMMAND = Command(
         "Everything that was done counts once, rewound turns too; what a fork copied from its parent counts with the "
         "parent. Prompts are what people wrote; replies and tool calls are those of all agents. Tokens are what the "
         "messages state (a reply in pieces once), and a cost is shown only where the log itself states one, in US "
-        "dollars. A turn counts in each row that something of it falls into, so rows may add up to more than all."
+        "dollars. A turn counts in each row that something of it falls into, so rows may add up to more than all.\n\n"
+        "--overview counts the sessions themselves, by status, by how long ago they were active, by origin, by type of "
+        "configuration and by agent, and what the store takes on disk: what is in the trash apart, and `other` is "
+        "what belongs to no session alone, such as indexes. A number that the store cannot tell is left empty."
     ),
     examples=(
         "playhead stats",
         "playhead stats --days 30 --by model",
         "playhead stats --by tool",
+        "playhead stats --overview",
         "playhead stats --by day --json | jq -r '.groups[].name'",
     ),
 )
@@ -98,6 +114,47 @@ _NAMES = {
     "cache_read_tokens": "tokens read from a cache",
     "cache_write_tokens": "tokens written to a cache",
 }
+
+
+_AGES = {"1d": "within a day", "7d": "within 7 days", "30d": "within 30 days", "older": "longer ago"}
+_BYTES = {
+    "sessions": "session_bytes",
+    "artifacts": "artifacts_bytes",
+    "trash": "trashed_bytes",
+    "other": "other_bytes",
+    "in all": "total_bytes",
+}
+
+
+def _print_overview(here: Here, *, json: bool) -> None:
+    with here.open_existing() as sessions:
+        found = sessions.overview()
+    if json:
+        here.terminal.json(document(found))
+        return
+    columns = (Column("WHAT"), Column("WHICH", is_flexible=True, style="cyan"), Column("COUNT", is_right=True))
+    here.terminal.table(columns, _overview_rows(found))
+    if found.unreadable_count:
+        here.terminal.note("See `playhead list --status unreadable` for what cannot be read.")
+
+
+def _overview_rows(found: Overview) -> Iterator[list[Cell | str]]:
+    yield ["sessions", "", _number(found.session_count)]
+    for name, count in found.by_status.items():
+        yield ["status", name, _number(count)]
+    for name, count in found.by_age.items():
+        yield ["active", Cell(_AGES.get(name, name), name), _number(count)]
+    if found.oldest_at is not None and found.newest_at is not None and found.average_age_s is not None:
+        yield ["active", "oldest", Cell(local(found.oldest_at), iso(found.oldest_at))]
+        yield ["active", "newest", Cell(local(found.newest_at), iso(found.newest_at))]
+        yield ["active", "average", Cell(age(0.0, found.average_age_s), f"{found.average_age_s:.0f}")]
+    for what, counts in (("origin", found.by_origin), ("config type", found.by_config_type), ("agent", found.agents)):
+        for name, count in counts.items():
+            yield [what, name, _number(count)]
+    yield ["trash", "", _number(found.trashed_count)]
+    for name, field in _BYTES.items():
+        size = getattr(found, field)
+        yield ["bytes", name, "" if size is None else _number(size)]
 
 
 def _document(found: Statistics) -> dict[str, Any]:

@@ -5,11 +5,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+import typer
 
 from playhead import Sessions
-from playhead.cli.completing import SESSIONS_MAX
+from playhead.cli.completing import SESSIONS_MAX, completed_sessions
 from tests.cli.conftest import CommandLine
 from tests.cli.terminals import in_a_terminal
 from tests.conftest import PROJECT
@@ -146,6 +149,33 @@ def test_so_many_sessions_are_offered_and_no_more(sessions: Sessions, path: str,
 
     assert len(_bash("playhead show session", path, tmp_path)) == SESSIONS_MAX
     assert _bash("playhead show session-0001", path, tmp_path) == ["session-0001"]
+
+
+def test_of_many_sessions_those_that_are_offered_are_read(
+    sessions: Sessions, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(SESSIONS_MAX + 30):
+        sessions.create(f"session-{number:04}").close()
+    sessions.create("other-0001").close()
+    sessions.list(limit=1)
+    read: list[int] = []
+    listing = type(sessions.store.listing)
+    page = listing.page
+
+    def counted(self: Any, *arguments: Any, **options: Any) -> Any:
+        found = page(self, *arguments, **options)
+        read.append(len(found.rows))
+        return found
+
+    monkeypatch.setattr(listing, "page", counted)
+    line = SimpleNamespace(params={"store": store_url}, parent=None)
+    many, read_of_many = completed_sessions(cast(typer.Context, line), "sess"), sum(read)
+    read.clear()
+    one, read_of_one = completed_sessions(cast(typer.Context, line), "oth"), sum(read)
+
+    assert (len(many), [name for name, _ in one]) == (SESSIONS_MAX, ["other-0001"])
+    assert read_of_many <= SESSIONS_MAX + 1
+    assert read_of_one == 1
 
 
 def test_what_goes_wrong_is_no_word_in_the_line(tmp_home: Path, path: str, tmp_path: Path) -> None:

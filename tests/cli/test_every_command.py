@@ -38,7 +38,7 @@ CALLS: dict[str, list[list[str]]] = {
     "rm": [["rm", "hostile-0001", "-n"], ["rm", "hostile-0001"]],
     "restore": [["restore"], ["restore", "@last"]],
     "export": [["export", "hostile-0001", "--format", "md"], ["export", "hostile-0001", "--format", "html"]],
-    "stats": [["stats"], ["stats", "--by", "tool"]],
+    "stats": [["stats"], ["stats", "--by", "tool"], ["stats", "--overview"]],
     "config": [["config", "show", "--origin"]],
     "completion": [["completion", "bash"]],
     "index": [["index"], ["index", "rebuild"]],

@@ -114,7 +114,7 @@ def test_a_usage_error_points_to_the_help(cli: CommandLine) -> None:
         (["stats", "--days", "100001"], '--days is 100,000 or less, not "100001"'),
         (["stats", "--days", "1.5"], '--days is a whole number, not "1.5"'),
         (["stats", "--days", "9" * 5_000], f'--days is a whole number, not "{"9" * 60}…"\n'),
-        (["list", "--sort", "'\x1b[2J"], '--sort is last-active, created or title, not "\'␛[2J"'),
+        (["list", "--sort", "'\x1b[2J"], '--sort is last-active, created, title or relevance, not "\'␛[2J"'),
         (["db", "mend"], 'ACTION is path, backup, check or shell, not "mend"'),
         (["export", "x", "--format", "pdf"], '--format is jsonl, md or html, not "pdf"'),
         (["resume", "--lat"], "no such option: --lat; did you mean --agent, --at or --last?"),

@@ -34,7 +34,7 @@ SHARED |= {
     "picker_screen",
     "slash",
 }
-SHARED |= {"completing", "history", "modes", "wrapping"}
+SHARED |= {"completing", "history", "modes", "rows", "wrapping"}
 
 
 GOES_ON_S = 3

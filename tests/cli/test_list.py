@@ -1,11 +1,14 @@
 """`playhead list`: the rows of every other list, filtered and counted."""
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from playhead import Sessions
 from playhead.cli.text import width
+from playhead.features.live import Live
 from tests.cli.conftest import CommandLine
 from tests.cli.terminals import in_a_terminal
 
@@ -13,7 +16,8 @@ from tests.cli.terminals import in_a_terminal
 @pytest.fixture
 def three(sessions: Sessions) -> Sessions:
     """From the oldest to the newest: one finished, one in another folder, one whose turn never ended."""
-    with sessions.create("first-0001", title="Zebra", cwd="/home/ada/zoo") as session:
+    config = {"name": "zoo-keeper", "type": "group", "node": "mac", "group": "night"}
+    with sessions.create("first-0001", title="Zebra", cwd="/home/ada/zoo", origin="codex", config=config) as session:
         with session.turn("Feed it") as turn:
             turn.say("Fed.")
     with sessions.create("second-0001", title="apple", cwd="/home/ada/orchard", labels=["fruit"]) as session:
@@ -43,6 +47,18 @@ def test_a_pipe_gets_tab_separated_rows_with_ids_alone_newest_first(cli: Command
     [
         (["--sort", "title"], ["second-0001", "third-0001", "first-0001"]),
         (["--sort", "created"], ["third-0001", "second-0001", "first-0001"]),
+        (["--sort", "created", "--reverse"], ["first-0001", "second-0001", "third-0001"]),
+        (["--sort", "relevance"], ["third-0001", "second-0001", "first-0001"]),
+        (["--sort", "relevance", "--query", "e"], ["second-0001", "first-0001", "third-0001"]),
+        (["--reverse"], ["first-0001", "second-0001", "third-0001"]),
+        (["--reverse", "-n", "1"], ["first-0001"]),
+        (["--origin", "codex"], ["first-0001"]),
+        (["--config", "zoo-keeper"], ["first-0001"]),
+        (["--config-type", "group"], ["first-0001"]),
+        (["--node", "mac", "--group", "night"], ["first-0001"]),
+        (["--node", "mac", "--group", "day"], []),
+        (["--user", "default", "--app", "default"], ["third-0001", "second-0001", "first-0001"]),
+        (["--user", "ada"], []),
         (["--agent", "picker"], ["second-0001"]),
         (["--agent", "nobody"], []),
         (["--project", "/home/ada/orchard"], ["third-0001", "second-0001"]),
@@ -129,7 +145,7 @@ def test_an_empty_store_says_so_and_is_no_failure(cli: CommandLine, store_url: s
 
     assert (answer.code, answer.out) == (0, "")
     assert answer.err == f"No sessions in {store_url}.\n"
-    assert cli("list", "--json").json == {"sessions": [], "total": 0}
+    assert cli("list", "--json").json == {"sessions": [], "total": 0, "next_cursor": None, "refreshed": None}
     assert cli("list", "--label", "x").err == f"No sessions that are asked for in {store_url}.\n"
 
 
@@ -140,6 +156,74 @@ def test_more_sessions_than_a_page_are_all_listed_once(cli: CommandLine, session
 
     assert len(cli("list").rows) == 50
     assert len(all_ids) == len(set(all_ids)) == 53
+
+
+def test_what_is_printed_is_all_that_is_read(
+    cli: CommandLine, sessions: Sessions, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(53):
+        sessions.create(f"session-{number:04}").close()
+    cli("list")
+    read: list[int] = []
+    listing = type(sessions.store.listing)
+    page = listing.page
+
+    def counted(self: Any, *arguments: Any, **options: Any) -> Any:
+        found = page(self, *arguments, **options)
+        read.append(len(found.rows))
+        return found
+
+    monkeypatch.setattr(listing, "page", counted)
+    monkeypatch.setattr(Live, "__init__", lambda *arguments, **options: pytest.fail("a session was opened"))
+    few, next_few = cli("list", "-n", "3", "--json").json, cli("list", "-n", "3", "--reverse").rows
+
+    assert (len(few["sessions"]), len(next_few), few["total"]) == (3, 3, 53)
+    assert sum(read) <= 2 * (3 + 1)
+
+
+def test_a_cursor_goes_on_behind_what_was_printed(cli: CommandLine, three: Sessions) -> None:
+    first = cli("list", "-n", "2", "--json").json
+    rest = cli("list", "--cursor", first["next_cursor"], "--json").json
+    wrong = [
+        cli("list", "--cursor", "nonsense"),
+        cli("list", "--cursor", first["next_cursor"], "--reverse"),
+        cli("list", "--cursor", first["next_cursor"], "--sort", "title"),
+        cli("list", "--cursor", first["next_cursor"], "--trashed"),
+    ]
+
+    assert [row["id"] for row in first["sessions"] + rest["sessions"]] == ["third-0001", "second-0001", "first-0001"]
+    assert (rest["total"], rest["next_cursor"]) == (3, None)
+    assert [(answer.code, answer.out) for answer in wrong] == [(2, "")] * 4
+
+
+@pytest.mark.parametrize("flag", ["--refresh", "--full-rescan"])
+def test_the_store_is_compared_with_its_rows_on_request(
+    cli: CommandLine, three: Sessions, store_url: str, tmp_path: Path, flag: str
+) -> None:
+    three.close()
+    cli("list")
+    place = Path(store_url.removeprefix("bundles:"))
+    (place / "first-0001.playhead").unlink()
+    shutil.copy(place / "second-0001.playhead", tmp_path / "kept.playhead")
+    (place / "second-0001.playhead").unlink()
+    gone, gone_text = cli("list", flag, "--json").json, cli("list", flag)
+    shutil.copy(tmp_path / "kept.playhead", place / "second-0001.playhead")
+    back = cli("list", flag, "--json").json
+
+    assert [row["id"] for row in gone["sessions"]] == ["third-0001"]
+    assert gone["refreshed"]["removed"] == 2
+    assert gone_text.err.startswith("Looked at 1 session, and read ")
+    assert [row["id"] for row in back["sessions"]] == ["third-0001", "second-0001"]
+    assert back["refreshed"]["looked_at"] == 2
+    assert back["refreshed"]["read"] == 2 or flag == "--refresh"
+
+
+def test_a_refresh_shows_on_stderr_how_far_it_is(three: Sessions) -> None:
+    """C-04."""
+    shown = in_a_terminal("list", "--full-rescan", NO_COLOR="1").shown
+
+    assert "Looking at session " in shown
+    assert "Looked at 3 sessions" in shown
 
 
 def test_a_session_that_cannot_be_read_is_a_row_that_says_why(

@@ -212,48 +212,53 @@ def test_a_title_that_ends_like_an_event_names_its_session(
     assert cli("show", "fix issue #42", "--json").json["session"]["id"] == "issue-0001"
 
 
-def test_a_rank_reads_one_page_and_a_name_reads_the_rows_once(
-    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(12):
-        sessions.create(f"many-{number:04}").close()
-    read: list[int] = []
-    pages = sessions.store.sessions
+@pytest.fixture
+def read(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each page of a listing had that was read since."""
+    counts: list[int] = []
+    page = sessions.store.listing.page
 
-    def counted(**options: Any) -> Any:
-        found = pages(**options)
-        read.append(len(found))
+    def counted(*arguments: Any, **options: Any) -> Any:
+        found = page(*arguments, **options)
+        counts.append(len(found.rows))
         return found
 
-    monkeypatch.setattr(sessions.store, "sessions", counted)
-    monkeypatch.setattr(naming, "PAGE_MAX", 5)
-    third = naming.named(sessions, "@-3").id
-    by_rank = sum(read)
-    read.clear()
-    naming.named(sessions, "many-0007")
-    naming.named(sessions, "many-0008 ".strip()[:9])
-
-    assert third == "many-0009"
-    assert by_rank == 12
-    assert sum(read) <= 2 * 12
+    monkeypatch.setattr(sessions.store.listing, "page", counted)
+    return counts
 
 
-def test_an_event_of_a_session_that_is_named_for_certain_costs_no_listing_and_any_other_one(
-    sessions: Sessions, upload: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "id", "row_count"),
+    [
+        ("@-3", "many-0117", 4),  # One more tells that there are others.
+        ("many-0007", "many-0007", 0),
+        ("default/default/many-0007", "many-0007", 0),
+        ("claude-code.0b", "claude-code.0b7c2f8e", 1),
+        ("0b7c", "claude-code.0b7c2f8e", 1),
+        ("RUN 42", "many-0042", 1),
+    ],
+)
+def test_of_many_sessions_a_name_reads_those_that_it_can_mean(
+    sessions: Sessions, read: list[int], name: str, id: str, row_count: int
 ) -> None:
-    listings: list[str] = []
-    every_row = naming.all_rows
+    _create(sessions, "claude-code.0b7c2f8e", "Fix the parser")
+    for number in range(120):
+        _create(sessions, f"many-{number:04}", f"Run {number}")
+    sessions.list(limit=1)
+    read.clear()
 
-    def counted(opened: Sessions) -> Any:
-        listings.append("listing")
-        return every_row(opened)
+    assert named(sessions, name).id == id
+    assert sum(read) == row_count
 
-    monkeypatch.setattr(naming, "all_rows", counted)
+
+def test_an_event_of_a_session_that_is_named_for_certain_costs_no_listing(
+    sessions: Sessions, upload: str, read: list[int]
+) -> None:
     whole = naming.named_event(sessions, f"{upload}#4")
-    none = len(listings)
+    none = len(read)
     beginning = naming.named_event(sessions, "uplo#4")
     title = naming.named_event(sessions, "Flaky upload test#4")
 
     assert none == 0
-    assert len(listings) == 2
+    assert len(read) > 0
     assert whole == beginning == title

@@ -2,17 +2,19 @@
 
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from playhead import Sessions
-from playhead.cli import text as texts
+from playhead.cli import picker, picker_screen, text as texts
 from playhead.cli.picker import PREVIEW_EVENTS, preview
 from playhead.cli.picker_rows import Rows, haystack, row_text
 from playhead.cli.picker_screen import shown
-from playhead.features.listing import Listed
+from playhead.errors import StoreDamaged
+from playhead.features.listing import Listed, Page
 from playhead.model.ids import SessionKey
 from playhead.views.summary import Summary
 from tests.cli.conftest import ESCAPES
@@ -245,12 +247,93 @@ def test_rows_that_come_later_keep_what_was_typed() -> None:
     assert rows.query == "upload 77"
 
 
+def test_pages_that_come_leave_what_is_typed_chosen_and_in_view() -> None:
+    rows = Rows(NOW)
+    rows.filter("upload 7")
+    rows.add([listed(number) for number in range(100)])
+    rows.move(5)
+    chosen = rows.chosen
+    before = rows.in_view(4, 80)
+    rows.add([listed(number) for number in range(50, 200)])  # Some moved in the list and come again.
+    after = rows.in_view(4, 80)
+    whole = Rows(NOW)
+    whole.fill([listed(number) for number in range(200)])
+    whole.filter("upload 7")
+
+    assert rows.chosen == chosen
+    assert after == before
+    assert rows.counts == whole.counts
+    assert 0 < whole.counts[0] < whole.counts[1] == 200
+
+
+def test_what_cannot_be_read_is_listed_and_no_word_finds_it() -> None:
+    rows = Rows(NOW)
+    rows.fill([listed(1), Listed(SessionKey("default", "default", "broken"), None, "not a database")])
+    counts = [rows.counts[0]]
+    for query in ("broken", "database", ""):
+        rows.filter(query)
+        counts.append(rows.counts[0])
+
+    assert counts == [2, 0, 0, 2]
+
+
+def test_the_list_is_shown_page_by_page() -> None:
+    pages = iter([_page(0, 40), _page(40, 80)])
+    with create_pipe_input() as source:
+        rows = Rows(NOW)
+        loads: list[int] = []
+
+        def load() -> "Future[Page[Listed]]":
+            loads.append(rows.counts[1])
+            if (page := next(pages, None)) is None:
+                source.send_text("\x1b[F\r")
+                return _never()
+            future: Future[Page[Listed]] = Future()
+            future.set_result(page)
+            return future
+
+        key = shown(rows, load=load, preview=lambda key, width: _done(""), source=source, screen=DummyOutput())
+
+    assert loads == [0, 40, 80]
+    assert key is not None and key.id == "session-00079"
+
+
+def test_a_store_that_cannot_be_read_ends_the_picker_with_what_is_wrong() -> None:
+    failed: Future[Page[Listed]] = Future()
+    failed.set_exception(StoreDamaged("the store is damaged"))
+    with create_pipe_input() as source, pytest.raises(StoreDamaged, match="the store is damaged"):
+        shown(Rows(NOW), load=lambda: failed, preview=lambda key, width: _done(""), source=source, screen=DummyOutput())
+
+
+def test_of_many_sessions_the_first_page_is_read_and_leaving_reads_no_other(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C-08."""
+    for number in range(30):
+        sessions.create(f"session-{number:05}").close()
+    monkeypatch.setattr(picker, "FIRST_ROWS", 5)
+    asked: list[Any] = []
+
+    def leaving(rows: Rows, *, load: Any, preview: Any) -> None:
+        asked.append(load().result())
+
+    monkeypatch.setattr(picker_screen, "shown", leaving)
+    picker.picked(sessions, now=NOW)
+
+    assert [(len(page.items), page.total) for page in asked] == [(5, 30)]
+
+
+def _page(start: int, end: int) -> Page[Listed]:
+    """Return a page that is not the last one."""
+    return Page([listed(number) for number in range(start, end)], "more", 200)
+
+
 def _done(text: str) -> "Future[str]":
     future: Future[str] = Future()
     future.set_result(text)
     return future
 
 
-def _never() -> "Future[list[Listed]]":
+def _never() -> "Future[Page[Listed]]":
     """Return a reading of the sessions that does not end while the test lasts."""
     return Future()

@@ -14,7 +14,13 @@ from tests.conftest import PROJECT
 SCHEMAS = PROJECT / "docs" / "schemas"
 
 CALLS = {
-    "list": [["list"], ["list", "-n", "1"], ["list", "--status", "archived"], ["list", "--trashed"]],
+    "list": [
+        ["list"],
+        ["list", "-n", "1"],
+        ["list", "--refresh"],
+        ["list", "--status", "archived"],
+        ["list", "--trashed"],
+    ],
     "show": [
         ["show", "upload-0001"],
         ["show", "upload-0001", "--agent", "coordinator/researcher:1"],
@@ -41,7 +47,7 @@ CALLS = {
     "archive": [["archive", "upload-0001"], ["archive", "upload-0001", "--undo"]],
     "rm": [["rm", "upload-0001", "-n"], ["rm", "upload-0001"], ["rm", "broken-0001"], ["rm", "--empty-trash", "-y"]],
     "restore": [["restore"]],
-    "stats": [["stats"], *(["stats", "--by", by] for by in ("model", "agent", "day", "tool"))],
+    "stats": [["stats"], ["stats", "--overview"], *(["stats", "--by", by] for by in ("model", "agent", "day", "tool"))],
     "config": [["config"], ["config", "set", "model", "m"], ["config", "get", "model"], ["config", "path"]],
     "completion": [["completion", "bash"]],
     "export": [["export", "upload-0001", "-o", "upload.jsonl"], ["export", "--all", "--redact", "-o", "all.md"]],

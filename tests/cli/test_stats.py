@@ -104,6 +104,55 @@ def test_real_sessions_of_claude_code_count_what_their_files_say(cli: CommandLin
     assert total["cost_usd"] is None
 
 
+def test_an_overview_counts_sessions_by_what_lists_say_of_them_and_adds_up(
+    cli: CommandLine, sessions: Sessions, answered: str, upload: str, store_url: str
+) -> None:
+    sessions.create("imported-0001", origin="codex", config={"name": "night", "type": "group"}).close()
+    sessions.create("gone-0001", title="Gone").close()
+    sessions.trash("gone-0001")
+    sessions.get(answered).save_artifact("trace.txt", b"x" * 5_000)
+    (Path(store_url.removeprefix("bundles:")) / "broken-0001.playhead").write_bytes(b"this is no database" * 100)
+    found, listed = cli("stats", "--overview", "--json").json, cli("list", "--json").json
+    text = cli("stats", "--overview")
+    rows = {(what, which): count for what, which, count in text.rows}
+    bytes_of = {which: int(count or 0) for (what, which), count in rows.items() if what == "bytes"}
+    sizes = [found[name] for name in ("session_bytes", "artifacts_bytes", "trashed_bytes", "other_bytes")]
+
+    assert found["session_count"] == listed["total"] == 4
+    assert (found["unreadable_count"], found["trashed_count"]) == (1, 1)
+    assert found["by_status"] == {"open": 3, "unreadable": 1}
+    assert (found["by_origin"], found["by_config_type"]) == ({"codex": 1}, {"group": 1})
+    assert sum(found["by_age"].values()) + found["unreadable_count"] == found["session_count"]
+    assert found["agents"]["coordinator"] == 2
+    assert sum(size or 0 for size in sizes) == found["total_bytes"]
+    assert found["artifacts_bytes"] >= 5_000
+    assert (rows["sessions", ""], rows["status", "open"], rows["trash", ""]) == ("4", "3", "1")
+    assert sum(bytes_of.values()) == 2 * bytes_of["in all"] > 0
+    assert rows["active", "newest"].startswith("2026-08-01T")
+    assert text.err == "See `playhead list --status unreadable` for what cannot be read.\n"
+
+
+def test_an_overview_of_nothing_is_all_noughts(cli: CommandLine) -> None:
+    found, rows = cli("stats", "--overview", "--json").json, cli("stats", "--overview").rows
+
+    assert (found["session_count"], found["trashed_count"], found["by_status"]) == (0, 0, {})
+    assert found["oldest_at"] is found["newest_at"] is found["average_age_s"] is None
+    assert ["sessions", "", "0"] in rows
+
+
+def test_an_overview_is_of_the_whole_store(cli: CommandLine, upload: str) -> None:
+    assert cli("stats", "--overview", "--by", "agent").code == 2
+    assert cli("stats", "--overview", "--days", "3").code == 2
+
+
+def test_a_person_reads_an_overview_in_columns(upload: str) -> None:
+    shown = in_a_terminal("stats", "--overview", NO_COLOR="1").shown.splitlines()
+
+    assert shown[0].split() == ["WHAT", "WHICH", "COUNT"]
+    assert any(line.split() == ["status", "open", "1"] for line in shown)
+    assert any(line.split()[:3] == ["active", "within", "a"] for line in shown)
+
+
 def _usage_in(claude: Path) -> dict[str, tuple[int, int]]:
     """Return the largest usage of each reply in Claude Code's own files: message id to input and output tokens."""
     replies: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
