@@ -1,14 +1,14 @@
 """A short version of every benchmark, in one table: `make bench`.
 
-`python -m benchmarks.NAME` runs one of them whole, with `--json` for a program to read; `append` and `resume` take
-`--peers`.
+`python -m benchmarks.NAME` runs one of them whole, with `--json` for a program to read; `append`, `listing` and
+`resume` take `--peers`.
 """
 
 import argparse
 from collections.abc import Callable
 from functools import partial
 
-from benchmarks import append, bundle, cli, picker, resume, search, snapshot, stream
+from benchmarks import append, bundle, cli, listing, picker, resume, search, snapshot, stream
 from benchmarks.measure import Result, report
 
 SHORT: dict[str, Callable[[], list[Result]]] = {
@@ -21,6 +21,7 @@ SHORT: dict[str, Callable[[], list[Result]]] = {
     "search": partial(search.results, 3_000, 50),
     "cli": partial(cli.results, 50),
     "picker": partial(picker.results, 1_000),
+    "listing": partial(listing.short_results, 1_000),
 }
 
 

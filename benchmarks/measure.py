@@ -137,6 +137,17 @@ def resume_cost(resume: Callable[[], int], count: int, *, repeats: int = 5) -> R
     return ResumeCost(count, median(cpu_ms), cpu_ms[0], median(wall_ms), peak_rss_bytes() / 1e6, items)
 
 
+def call_cpu_ms(work: Callable[[], object], *, repeats: int = 5, times: int = 1) -> float:
+    """Return the CPU time of a call: the median of the repeats, each of which calls it so many times."""
+    spent_ms: list[float] = []
+    for _ in range(repeats):
+        before_ns = process_time_ns()
+        for _ in range(times):
+            work()
+        spent_ms.append((process_time_ns() - before_ns) / 1e6 / times)
+    return median(spent_ms)
+
+
 def percentile(values: Iterable[float], percent: float) -> float:
     """Return the nearest-rank percentile (0 to 100), or 0.0 if there are no values."""
     ordered = sorted(values)
