@@ -167,6 +167,10 @@ class Sessions:
     ) -> Page[Listed]:
         """Return a page of sessions, as they are now. Nothing is written to any session.
 
+        Where looking through the names of a directory takes more than some milliseconds, as with tens of thousands of
+        bundles, this process does so in a fifth of its time at the most: a file that was put there by hand may take
+        that long to appear, or a refresh.
+
         query: words that are looked for in title, preview, agents, labels, directory, origin, config, node and group.
         status: also `running` while somebody alive is in a turn, and `unreadable`. since (inclusive) and until
         (exclusive): when it was active last, UTC seconds. sort: `last_active` or `created` begin with the newest,

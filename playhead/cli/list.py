@@ -223,8 +223,8 @@ COMMAND = Command(
         "A status is open, running (somebody is in a turn), waiting (for an answer of a person), interrupted (a turn "
         "began and did not end), archived, or unreadable. Nothing is left out that no option leaves out.\n\n"
         "`relevance` puts those first that have the words of --query in their title, then those that have them in the "
-        "first prompt. The list needs no refresh to be right, whoever writes; --refresh is for files that were copied, "
-        "put back or edited in a way that nobody told, --full-rescan for a machine whose clock cannot be trusted."
+        "first prompt. The list needs no refresh to be right, whoever writes, and however files come and go; --refresh "
+        "is for a bundle that was edited in its place, --full-rescan for a catalogue that was."
     ),
     examples=(
         "playhead list",

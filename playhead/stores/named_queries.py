@@ -5,10 +5,10 @@ Where a query says `{other}`, the text of the query of that name stands: what se
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"^\s*--.*$\n?", re.MULTILINE)
@@ -35,4 +35,6 @@ def _whole(sql: str, queries: Mapping[str, str]) -> str:
 @cache
 def read_sql(package: str, file: str) -> str:
     """Return the text of a `.sql` file that ships inside `package`."""
-    return resources.files(package).joinpath(*file.split("/")).read_text(encoding="utf-8")
+    found = pkgutil.get_data(package, file)
+    assert found is not None, "it ships inside the package"
+    return found.decode()

@@ -362,6 +362,16 @@ def test_a_damaged_catalogue_costs_a_reading_and_no_more(folder: Path, what: str
     assert files == {f"{id}.playhead" for id in titles} | {"_store.playhead"}
 
 
+def test_a_row_of_the_catalogue_that_lost_its_summary_is_read_again(folder: Path) -> None:
+    """K22. As where the page that held it reads as zeros."""
+    before = _rows(folder)
+    connection = apsw.Connection(str(path_in(folder)))
+    connection.execute("UPDATE bundles SET summary = '{"seq":' WHERE id = 's03'")
+    connection.close()
+
+    assert _rows(folder) == before
+
+
 REPLACED = (
     "removed",
     "random bytes",

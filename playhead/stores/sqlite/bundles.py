@@ -291,11 +291,12 @@ class BundleStore:
         where there is one, it is opened to be read: a list asks this of many."""
         with self._lock:
             self._need_open()
+            path = None if key in self._open else self.listing.known(key)
+            if path is not None and not os.path.lexists(_lock_beside(path)) and os.path.lexists(path):
+                return None
             path = None if key in self._open else self._find(key)
         if path is None:
             return self._on(key, lambda log: log.holder(key))
-        if not os.path.lexists(_lock_beside(path)):
-            return None
         log = self._read_only(path)
         try:
             return log.holder(key)
@@ -774,6 +775,9 @@ class _BundleText:
 
 def _row_of(log: SqliteLog, unknown: SessionKey) -> SessionRow:
     """Return the row of the session in a bundle. unknown: the key of one that does not say its own."""
+    with contextlib.suppress(StoreDamaged), log.database.read():
+        if (row := log.only_row()) is not None and row.key.app:
+            return row
     rows = log.sessions(limit=1)
     if not rows:
         trash = asides(log, limit=1)

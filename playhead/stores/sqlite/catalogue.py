@@ -96,6 +96,9 @@ SCAN_SHARE = 4
 AT_A_TIME = 200
 """So many bundles are taken in in one transaction."""
 
+SHOWN_KEPT = 1_000
+"""So many rows are kept as they were shown; beyond that, all are read anew."""
+
 PAGE_TRIES_MAX = 3
 """So often a page is asked for again where rows of it turned out to be old."""
 
@@ -161,12 +164,15 @@ class Bundle(msgspec.Struct, frozen=True, array_like=True):
         """Return what the store's own list says of it."""
         return SessionRow(self.key, self.seq, self.at, self.summary, self.summary_seq, self.problem, self.size_bytes)
 
-    def listing_row(self, fork_count: int) -> ListingRow:
+    def listing_row(self) -> ListingRow:
+        """Return what lists show. Raises `StoreDamaged` where it should have a summary that is lost."""
         problem = self.problem or self.trouble
         summary = _decoded(self.summary) if problem is None else None
         if summary is None and problem is None:
+            if not self.is_behind:
+                raise StoreDamaged(f"the summary of {self.name} in it cannot be read")
             problem = NOT_YET
-        return ListingRow(self.key, summary, problem, self.size_bytes, fork_count)
+        return ListingRow(self.key, summary, problem, self.size_bytes)
 
 
 class _Reading(msgspec.Struct, frozen=True):
@@ -177,6 +183,28 @@ class _Reading(msgspec.Struct, frozen=True):
     row: SessionRow
     is_settled: bool
     seen: int | None
+
+
+class _Shown:
+    """Rows that were shown before, as they are as long as their stamps do not change. Safe for any thread."""
+
+    def __init__(self) -> None:
+        self._file: CatalogueFile | None = None
+        self._known: dict[int, tuple[Bundle, ListingRow]] = {}
+
+    def rows(self, file: CatalogueFile, numbers: Sequence[int]) -> dict[int, tuple[Bundle, ListingRow]]:
+        """Return the row of each bundle that is there, by its number. The caller is in a transaction that reads."""
+        known = self._known if self._file is file and len(self._known) <= SHOWN_KEPT else {}
+        stamps = file.query("stamps_numbered", {"numbers": json_list(numbers)})
+        found = {
+            number: known[number] for number, stamp in stamps if number in known and known[number][0].stamp == stamp
+        }
+        unknown = [number for number, _ in stamps if number not in found]
+        for row in file.query("bundles_numbered", {"numbers": json_list(unknown)}) if unknown else ():
+            bundle = _bundle(row)
+            found[bundle.number] = (bundle, bundle.listing_row())
+        self._file, self._known = file, {**known, **found} if unknown else known
+        return found
 
 
 class Catalogue:
@@ -200,6 +228,7 @@ class Catalogue:
         """The prints of bundles that were read too soon after a change, and when that was, by a clock that only goes
         on. They are read again for whoever asks later."""
         self._asked = threading.local()
+        self._shown = _Shown()
 
     # As a `Listing`.
 
@@ -231,6 +260,7 @@ class Catalogue:
                         "summary_seq": seq if text is not None else 0,
                         "trouble": problem,
                         "is_behind": problem is None and not is_current(summary, bundle.seq),
+                        "stamp": _stamp(),
                     },
                 )
                 SqliteListingTable(file).put(bundle.number, key, summary if problem is None else None)
@@ -246,14 +276,15 @@ class Catalogue:
         after: Place | None = None,
         limit: int = 50,
     ) -> ListingPage:
-        def verb(file: CatalogueFile) -> tuple[list[tuple[Bundle, int]], int, bool]:
+        def verb(file: CatalogueFile) -> tuple[list[tuple[Bundle, ListingRow]], int, bool]:
             with file.read():
                 is_any_unplaced = bool(file.query("is_any_unplaced")[0][0])
                 found, total = SqliteListingTable(file).page(
                     wanted, sort=sort, is_reversed=is_reversed, after=after, limit=max(0, min(limit, PAGE_MAX))
                 )
-                bundles = _numbered(file, [number for number, _ in found])
-            return [(bundles[number], forks) for number, forks in found if number in bundles], total, is_any_unplaced
+                shown = self._shown.rows(file, [number for number, _ in found])
+            rows = [(shown[number], forks) for number, forks in found if number in shown]
+            return [(bundle, _with_forks(row, forks)) for (bundle, row), forks in rows], total, is_any_unplaced
 
         # What was read since this thread asked what is behind, on its way to this page, is as of now.
         since = getattr(self._asked, "at", None) or time.monotonic_ns()
@@ -264,8 +295,7 @@ class Catalogue:
             if not is_changed:
                 break
         behind = frozenset(bundle.key for bundle, _ in found if bundle.is_behind)
-        rows = [bundle.listing_row(forks) for bundle, forks in found]
-        return ListingPage(rows, total, not (is_changed or behind or is_any_unplaced), behind)
+        return ListingPage([row for _, row in found], total, not (is_changed or behind or is_any_unplaced), behind)
 
     def facets(self, wanted: Wanted, names: Sequence[Facet]) -> dict[Facet, dict[str, int]]:
         return self._ask(lambda file: SqliteListingTable(file).facets(wanted, names))
@@ -327,6 +357,11 @@ class Catalogue:
     def find(self, key: SessionKey) -> Path | None:
         """Return the file that holds a session, whatever its name, or None."""
         return self._first("readable_of", key)
+
+    def known(self, key: SessionKey) -> Path | None:
+        """Return the file that is listed as holding a session, or None. Nothing is looked at for it."""
+        found = self._ask(lambda file: file.row("bundle_of", _key(key)))
+        return self._path(found[0]) if found is not None else None
 
     def unreadable(self, key: SessionKey) -> Path | None:
         """Return the file that is listed under a key although it cannot be read, or None."""
@@ -906,9 +941,8 @@ def _names_in(file: CatalogueFile) -> list[tuple[str, int, int, str, int]]:
     return _sound(file.query("bundle_names"), list[tuple[str, int, int, str, int]])
 
 
-def _numbered(file: CatalogueFile, numbers: Sequence[int]) -> dict[int, Bundle]:
-    found = file.query("bundles_numbered", {"numbers": json_list(numbers)})
-    return {row[0]: _bundle(row) for row in found}
+def _with_forks(row: ListingRow, count: int) -> ListingRow:
+    return msgspec.structs.replace(row, fork_count=count) if count else row
 
 
 def _bundle(row: Row) -> Bundle:

@@ -27,6 +27,9 @@ VERSION = 1
 BUSY_TIMEOUT_MS = 2_000
 """How long whoever writes waits for another one. A row that could not be kept is found out again."""
 
+CACHE_KIB = 8 * 1024
+"""Page cache at the most. With less, a page of its indexes is written again and again while bundles are taken in."""
+
 DAMAGE = (NotAStore, NewerFormat, StoreDamaged)
 """What a catalogue is made anew for."""
 
@@ -43,6 +46,11 @@ class CatalogueFile(Database):
         super().__init__(path, connection, vfs=vfs)
         self._queries = {**self._queries, **named_queries(PACKAGE, "catalogue_queries.sql")}
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
+
+    def _protect(self) -> None:
+        super()._protect()
+        with self._errors:
+            self.connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
 
     @classmethod
     def of(cls, folder: Path) -> Self:

@@ -14,6 +14,9 @@ SELECT number, name, inode, print, stamp, is_watched, app, user, id, seq, at, su
   copy_of, is_listed, is_behind, size_bytes
 FROM bundles WHERE name = :name;
 
+-- name: stamps_numbered
+SELECT number, stamp FROM bundles WHERE number IN (SELECT value FROM json_each(:numbers));
+
 -- name: bundles_numbered
 SELECT number, name, inode, print, stamp, is_watched, app, user, id, seq, at, summary, summary_seq, problem, trouble,
   copy_of, is_listed, is_behind, size_bytes
@@ -78,7 +81,8 @@ ON CONFLICT (name) DO UPDATE SET inode = :inode, print = :print, stamp = :stamp,
 RETURNING number;
 
 -- name: set_bundle_summary
-UPDATE bundles SET summary = :summary, summary_seq = :summary_seq, trouble = :trouble, is_behind = :is_behind
+UPDATE bundles SET summary = :summary, summary_seq = :summary_seq, trouble = :trouble, is_behind = :is_behind,
+  stamp = :stamp
 WHERE number = :number;
 
 -- name: remove_bundle

@@ -113,6 +113,9 @@ WHERE typeof(app) = 'text' AND typeof(user) = 'text' AND typeof(id) = 'text'
   AND (:after_app IS NULL OR (app, user, id) > (:after_app, :after_user, :after_id))
 ORDER BY app, user, id LIMIT :limit;
 
+-- name: two_sessions
+SELECT number, app, user, id, summary, summary_seq FROM sessions LIMIT 2;
+
 -- name: list_nameless
 -- Rows whose key is no text: the file is damaged, or somebody's attack.
 SELECT number FROM sessions WHERE typeof(app) <> 'text' OR typeof(user) <> 'text' OR typeof(id) <> 'text'
