@@ -59,19 +59,14 @@ from playhead.stores.names import STORE_LOG, check_trash_id, file_stem, is_trash
 from playhead.stores.oslock import OsLock, making, need_own_process
 from playhead.stores.sqlite.aside import asides, set_aside
 from playhead.stores.sqlite.bundle_trash import SUFFIX, UNREADABLE, BundleTrash
-from playhead.stores.sqlite.catalogue import (
-    EMPTIED,
-    HIDDEN,
-    READINGS_MAX,
-    TRASHED,
-    Catalogue,
-    state_of,
-)
+from playhead.stores.sqlite.catalogue import READINGS_MAX, Catalogue
+from playhead.stores.sqlite.catalogue_rows import EMPTIED, HIDDEN, TRASHED
 from playhead.stores.sqlite.connect import Database, create_file, empty_image, is_alone, place_database, remove_database
 from playhead.stores.sqlite.copying import build, go_on
 from playhead.stores.sqlite.index import SqliteText
 from playhead.stores.sqlite.log import SqliteLog
 from playhead.stores.sqlite.notes import SqliteNotes
+from playhead.stores.sqlite.prints import state_of
 from playhead.stores.streams import FileStreams
 
 OPEN_MAX = 24

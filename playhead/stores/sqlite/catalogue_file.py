@@ -42,6 +42,12 @@ class CatalogueFile(Database):
     is_complete = False
     """Whether it is known to hold every bundle that was there when somebody looked through the directory for it."""
 
+    seen_at = 0
+    """The directory's own time at the last look through its names, 0 where that is not known; and when, by a clock that
+    only goes on, the next look may be."""
+
+    next_scan_at = 0.0
+
     def __init__(self, path: str, connection: apsw.Connection, *, vfs: str | None = None) -> None:
         super().__init__(path, connection, vfs=vfs)
         self._queries = {**self._queries, **named_queries(PACKAGE, "catalogue_queries.sql")}
