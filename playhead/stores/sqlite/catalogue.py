@@ -77,7 +77,7 @@ READINGS_MAX = 5
 """So often a bundle is read again while somebody writes to it; then its row is as of the last reading."""
 
 SCAN_FREE_S = 0.005
-"""A look through the names that takes no longer is done as often as the directory changes."""
+"""A look through the names that takes no more CPU time, as with some thousands, is done as often as they change."""
 
 SCAN_SHARE = 4
 """After a longer one, this many times as long passes until the next, unless it is asked for."""
@@ -335,7 +335,7 @@ class Catalogue:
 
     def _scan(self, changed_at: int, on_progress: Progress | None = None) -> int:
         """Compare the names in the directory with those in here, and return how many went."""
-        began_at, now, looked_for = time.monotonic(), time.time_ns(), self._kept.file()
+        began_at, now, looked_for = time.thread_time(), time.time_ns(), self._kept.file()
         found, with_wal = self._names()
         known = {row[0]: row for row in self._kept.on(names_in)}
         removed = self._drop([name for name in known if name not in found])
@@ -375,7 +375,7 @@ class Catalogue:
         return found, with_wal
 
     def _quiet_until(self, began_at: float) -> float:
-        took = time.monotonic() - began_at
+        took = time.thread_time() - began_at
         return time.monotonic() + took * SCAN_SHARE if took > SCAN_FREE_S else 0.0
 
     def _looked_at(self, bundles: Iterable[Bundle], since: int) -> bool:
