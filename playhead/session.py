@@ -220,7 +220,8 @@ class Sessions:
         return refresh_listing(self.store, full=full, clock=self._clock, entropy=self._entropy, on_progress=on_progress)
 
     def overview(self) -> Overview:
-        """Return how many sessions there are, of which kinds and ages, and what they take on disk. Opens none."""
+        """Return how many sessions there are, of which kinds and ages, and what they take on disk. Opens none, but for
+        those in the trash."""
         return overview(self.store, now=self._clock(), clock=self._clock, entropy=self._entropy)
 
     def search(

@@ -99,7 +99,7 @@ def list_sessions(
     found, total = rows.first(order, is_reversed, after, limit + 1)
     items = found[:limit]
     is_last = len(found) <= limit
-    next_cursor = None if is_last else _encoded(place(items[-1], order, words), order, is_reversed)
+    next_cursor = None if is_last else _encoded(rows.places[limit - 1], order, is_reversed)
     return Page(items=items, next_cursor=next_cursor, total=total)
 
 
@@ -209,6 +209,10 @@ class _Rows:
         self._clock = clock
         self._entropy = entropy
         self._is_stale = False
+        self._anew: dict[SessionKey, Listed] = {}
+        """Rows as they are, where the kept ones stay behind. The kept ones tell where a page goes on."""
+        self.places: list[Place] = []
+        """Where the rows stand that `first` returned last."""
 
     @contextlib.contextmanager
     def served_anyway(self) -> Iterator[None]:
@@ -235,8 +239,11 @@ class _Rows:
             placed = sorted(
                 ((place(row, sort, words), row) for row in self.each()), key=lambda one: one[0], reverse=is_reversed
             )
-            left = [row for where, row in placed if after is None or (where < after if is_reversed else where > after)]
-            return left[:count], len(placed)
+            left = [one for one in placed if after is None or (one[0] < after if is_reversed else one[0] > after)][
+                :count
+            ]
+            self.places = [where for where, _ in left]
+            return [row for _, row in left], len(placed)
         found: dict[SessionKey, Listed] = {}
         total: int | None = None
         while True:
@@ -246,6 +253,7 @@ class _Rows:
             for row in page.rows:  # One that is written to meanwhile may come again, further on.
                 found.setdefault(row.key, row)
             if len(page.rows) < asked or len(found) >= count:
+                self.places = [place(row, sort, words) for row in found.values()]
                 return [self._shown(row) for row in found.values()], total
             after = place(page.rows[-1], sort, words)
 
@@ -309,8 +317,8 @@ class _Rows:
                 return page
             self.settle()
         # Somebody writes all the while, or removes what is kept as fast as it is worked out.
-        rows = [self._read(row) if row.key in page.behind else row for row in page.rows]
-        return msgspec.structs.replace(page, rows=rows)
+        self._anew |= {row.key: self._read(row) for row in page.rows if row.key in page.behind}
+        return page
 
     def _read(self, row: Listed) -> Listed:
         """Return a row as its log has it at this moment."""
@@ -320,6 +328,7 @@ class _Rows:
         return msgspec.structs.replace(row, summary=summary, problem=problem)
 
     def _shown(self, row: Listed) -> Listed:
+        row = self._anew.get(row.key, row)
         summary = row.summary
         if summary is None or summary.status != INTERRUPTED:
             return row

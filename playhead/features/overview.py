@@ -1,4 +1,5 @@
-"""Overview: how many sessions a store has, of which kinds and ages, and what they take on disk. None is opened."""
+"""Overview: how many sessions a store has, of which kinds and ages, and what they take on disk. None is opened, but for
+those in the trash."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def second_name(source: Path, target: Path, *, durable: bool) -> bool:
     Where the file system has no hard links it is copied. `durable` makes the new name survive a loss of power.
     """
     with os_errors(source):
-        target.unlink(missing_ok=True)
+        unlink(target)
         if not os.path.lexists(source):
             return False
         try:
@@ -153,6 +153,15 @@ def open_regular(path: Path | str, flags: int, *, directory: int | None = None) 
         os.close(descriptor)
         raise StoreUnavailable(f"{path} is no regular file; it is left as it is")
     return descriptor
+
+
+def unlink(path: Path) -> None:
+    """Remove a file where there is one. A name that no file can have is one of none."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
 
 
 def sync_file(path: Path) -> None:

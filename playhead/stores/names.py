@@ -54,6 +54,11 @@ def removing_key(number: int) -> SessionKey:
     return SessionKey("", "", f"{HIDDEN}#{number}")
 
 
+def as_text(name: str) -> str:
+    """Return a file's name, or a path, with a sign for each byte of it that is no UTF-8."""
+    return name.encode("utf-8", "replace").decode()
+
+
 def file_stem(key: SessionKey) -> str:
     """Return the name, without suffix, of a session's files: a pure function of its key.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import sys
 import time
@@ -33,6 +34,12 @@ else:
             return False
         return True
 
+
+_CAREFUL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""A link in the place of a lock leads elsewhere, and a pipe waits for whoever is at its other end."""
+
+NAME_BYTES_MAX = 255
+"""Most bytes of a file's name."""
 
 PATIENCE_S = 10.0
 """How long `making` waits for another process."""
@@ -70,7 +77,7 @@ class OsLock:
         but for as long as one takes nobody can take the lock."""
         with os_errors(path):
             try:
-                descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+                descriptor = os.open(path, os.O_RDONLY | _CAREFUL)
             except FileNotFoundError:
                 return False
             try:
@@ -84,7 +91,7 @@ class OsLock:
         make_private_directory(path.parent)
         with os_errors(path):
             for _ in range(TRIES_MAX):
-                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _CAREFUL, 0o600)
                 try:
                     if not _take(descriptor):
                         os.close(descriptor)
@@ -117,13 +124,20 @@ def making(path: Path, *, patience_s: float | None = None) -> Iterator[None]:
     Raises `StoreUnavailable` where another one is at it for longer than `patience_s`, `PATIENCE_S` where None.
     """
     patience_s = PATIENCE_S if patience_s is None else patience_s
-    lock = OsLock.take(path.with_name(f".{path.name}.making"), patience_s=patience_s)
+    lock = OsLock.take(_making_beside(path), patience_s=patience_s)
     if lock is None:
         raise StoreLocked(f"{path}: another process makes or removes it since {patience_s:g} s; retry")
     try:
         yield
     finally:
         lock.release()
+
+
+def _making_beside(path: Path) -> Path:
+    name = f".{path.name}.making"
+    if len(os.fsencode(name)) > NAME_BYTES_MAX:
+        name = f".{hashlib.sha256(os.fsencode(path.name)).hexdigest()}.making"
+    return path.with_name(name)
 
 
 def need_own_process(pid: int, what: str) -> None:

@@ -33,7 +33,7 @@ def test_whatever_two_processes_write_a_third_lists_what_is_there(
     faults, lists, rows = _minute(place, nursery, tmp_path, seconds=SHORT_S)
 
     assert faults == []
-    assert lists > 10
+    assert lists > 3
     assert rows > 0
 
 

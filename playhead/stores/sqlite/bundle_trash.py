@@ -19,8 +19,8 @@ import msgspec
 from playhead.errors import NewerFormat, NotAStore, PlayheadError, StoreDamaged, StoreFull
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey
 from playhead.stores.base import Durability, TrashedRow
-from playhead.stores.files import disk_bytes, make_private_directory, os_errors, rename, second_name, sync_file
-from playhead.stores.names import is_trash_id
+from playhead.stores.files import disk_bytes, make_private_directory, os_errors, rename, second_name, sync_file, unlink
+from playhead.stores.names import as_text, is_trash_id
 from playhead.stores.sqlite.aside import asides, give_key, take_back, trashed_row
 from playhead.stores.sqlite.backup import copy_database
 from playhead.stores.sqlite.connect import is_alone, remove_database
@@ -215,7 +215,7 @@ class BundleTrash:
                 if path.is_dir() and not path.is_symlink():
                     shutil.rmtree(path)
                 else:
-                    path.unlink(missing_ok=True)
+                    unlink(path)
             with contextlib.suppress(OSError):
                 source.parent.rmdir()
 
@@ -278,7 +278,7 @@ def _move_database(source: Path, target: Path, *, durable: bool) -> None:
     rename(source, target, durable=durable)
     with os_errors(source):
         for suffix in (*LOG_SUFFIXES, "-shm"):
-            Path(f"{source}{suffix}").unlink(missing_ok=True)
+            unlink(Path(f"{source}{suffix}"))
 
 
 def _database_in(entry: Path) -> Path | None:
@@ -297,7 +297,7 @@ def _files(path: Path) -> list[Path]:
 
 def _key_by_name(path: Path) -> SessionKey:
     """Return the key by which a bundle goes that does not say its own."""
-    return SessionKey(DEFAULT_APP, DEFAULT_USER, _stem(path))
+    return SessionKey(DEFAULT_APP, DEFAULT_USER, as_text(_stem(path)))
 
 
 def _stem(path: Path) -> str:

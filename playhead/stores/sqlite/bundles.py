@@ -55,7 +55,7 @@ from playhead.stores.files import (
     place_file,
     rename,
 )
-from playhead.stores.names import STORE_LOG, check_trash_id, file_stem, is_trash_id, trash_key
+from playhead.stores.names import STORE_LOG, as_text, check_trash_id, file_stem, is_trash_id, trash_key
 from playhead.stores.oslock import OsLock, making, need_own_process
 from playhead.stores.sqlite.aside import asides, set_aside
 from playhead.stores.sqlite.bundle_trash import SUFFIX, UNREADABLE, BundleTrash
@@ -74,6 +74,9 @@ OPEN_MAX = 24
 
 OPENINGS_MAX = 20
 """So often a verb opens its bundle again when other threads' bundles take its place among those kept open."""
+
+SLOW_S = 0.1
+"""Whoever lists may have looked at a bundle during a write that takes so long."""
 
 ROWS_KEPT = 1_000
 """So many bundles that were looked into to find a session are remembered."""
@@ -217,10 +220,14 @@ class BundleStore:
     ) -> list[Event]:
         found = self._open.get(key)
         if found is not None and found.is_watched:  # The usual way, without the general one's closure and look-ups.
+            began_at = time.monotonic()
             try:
                 return found.log.append(key, drafts, expected_seq=expected_seq, fence=fence)
             except (SessionNotFound, StoreClosed, StoreUnavailable):
                 pass
+            finally:
+                if time.monotonic() - began_at > SLOW_S:
+                    self.listing.stir(found.path)
         return self._write(key, lambda log: log.append(key, drafts, expected_seq=expected_seq, fence=fence))
 
     def tip(self, key: SessionKey) -> Tip:
@@ -574,7 +581,12 @@ class BundleStore:
             if found is not None and found.log is log and not found.is_watched:
                 self.listing.watch(found.path)
                 found.is_watched = True
-            return verb(log)
+            began_at = time.monotonic()
+            try:
+                return verb(log)
+            finally:
+                if time.monotonic() - began_at > SLOW_S and found is not None:
+                    self.listing.stir(found.path)
 
         return self._on(key, watched)
 
@@ -719,7 +731,7 @@ class BundleStore:
         catalogue calls this beside whoever opens and closes bundles."""
         unknown = SessionKey(DEFAULT_APP, DEFAULT_USER, path.name.removesuffix(SUFFIX))
         if not _is_regular(path):
-            return SessionRow(unknown, 0, 0.0, problem=f"{path} is no regular file"), True
+            return SessionRow(unknown, 0, 0.0, problem=as_text(f"{path} is no regular file")), True
         try:
             log = self._open_by_path.get(path)
             if log is not None and log.database.is_in_place():

@@ -44,7 +44,6 @@ from playhead.stores.listing import (
     Sort,
     Wanted,
 )
-from playhead.stores.names import STORE_LOG
 from playhead.stores.sqlite.bundle_trash import SUFFIX
 from playhead.stores.sqlite.catalogue_file import CatalogueFile
 from playhead.stores.sqlite.catalogue_kept import KeptCatalogue
@@ -56,6 +55,7 @@ from playhead.stores.sqlite.catalogue_rows import (
     as_bundle,
     drop,
     file_name,
+    is_bundle,
     key_bindings,
     named,
     names_in,
@@ -66,6 +66,7 @@ from playhead.stores.sqlite.catalogue_rows import (
     sound,
     stored_name,
     unwatch,
+    watched_in,
     with_forks,
 )
 from playhead.stores.sqlite.listing import SqliteListingTable
@@ -76,11 +77,19 @@ from playhead.views.summary import Summary
 READINGS_MAX = 5
 """So often a bundle is read again while somebody writes to it; then its row is as of the last reading."""
 
+SCANS_MAX = 3
+"""So often names are read again that came or went while they were read."""
+
 SCAN_FREE_S = 0.005
 """A look through the names that takes no more CPU time, as with some thousands, is done as often as they change."""
 
 SCAN_SHARE = 4
 """After a longer one, this many times as long passes until the next, unless it is asked for."""
+
+TRUST_MAX_NS = 60_000_000_000
+"""A write-ahead log shows a write before readers of the database see it, and whoever writes may be stopped in between.
+So a bundle with one is read again when it has rested twice as long as at its last reading, and after this time anyway.
+"""
 
 AT_A_TIME = 200
 """So many bundles are taken in in one transaction."""
@@ -105,9 +114,9 @@ class Catalogue:
         self._read_bundle = read
         self._looking = threading.RLock()
         self._kept = KeptCatalogue(folder)
-        self._recent: dict[str, tuple[str, int]] = {}
-        """The prints of bundles that were read too soon after a change, and when that was, by a clock that only goes
-        on. They are read again for whoever asks later."""
+        self._recent: dict[str, tuple[str, int, int]] = {}
+        """The prints of bundles that were read soon after a change or with a write-ahead log, when that was, and until
+        when it is trusted, by a clock that only goes on. Afterwards they are read again for whoever asks."""
         self._asked = threading.local()
         self._shown = ShownRows()
 
@@ -180,7 +189,7 @@ class Catalogue:
                 state = state_of(self._path(name))
                 if state is None:
                     gone.append(name)
-                elif full or state.print != print_:
+                elif full or state.print != print_ or state.written_at:
                     changed[name] = stamp
             removed += self._drop(gone)
             self._take(changed, is_anew=full, on_progress=on_progress)
@@ -200,7 +209,8 @@ class Catalogue:
             is_paused = not is_scan_due and time.monotonic() < self._kept.file().next_scan_at
             if not self._is_seen(changed_at) and not is_paused:
                 self._scan(changed_at, on_progress)
-            watched = self._kept.on(lambda file: sound(file.query("watched_bundles"), list[tuple[str, str, int]]))
+            watched = self._kept.on(watched_in)
+            self._recent = {name: self._recent[name] for name, *_ in watched if name in self._recent}
             self._look_at(((name, print_, stamp, True) for name, print_, stamp in watched), is_for_key=is_for_key)
 
     def rows(self, *, app: str | None, user: str | None, after: SessionKey | None, limit: int) -> list[SessionRow]:
@@ -278,6 +288,11 @@ class Catalogue:
             reading = Reading(stored_name(path.name), state, row, False, None)
             self._say(lambda file: self._put_over(file, reading))
 
+    def stir(self, path: Path) -> None:
+        """Say that a write took long: the write-ahead log showed it before anybody could read it."""
+        with contextlib.suppress(OSError):
+            os.utime(f"{path}-wal")
+
     def changed(self, path: Path) -> None:
         """Look at one bundle anew: it was removed, moved, or set aside."""
 
@@ -337,6 +352,12 @@ class Catalogue:
         """Compare the names in the directory with those in here, and return how many went."""
         began_at, now, looked_for = time.thread_time(), time.time_ns(), self._kept.file()
         found, with_wal = self._names()
+        for _ in range(SCANS_MAX):
+            # A name that is given to a file while they are read may be missed with its old one.
+            if (again := self._folder_time()) == changed_at:
+                break
+            changed_at, now = again, time.time_ns()
+            found, with_wal = self._names()
         known = {row[0]: row for row in self._kept.on(names_in)}
         removed = self._drop([name for name in known if name not in found])
         came = {name: None for name in found if name not in known}
@@ -383,7 +404,7 @@ class Catalogue:
 
         since: a bundle that was read then or later need not be read again for being changed lately.
         """
-        doubtful = [one for one in bundles if one.is_watched or one.print != print_of(self._place + one.name)]
+        doubtful = [one for one in bundles if one.is_watched or one.print != print_of(self._at(one.name))]
         if not doubtful:
             return False
         with self._looking:
@@ -402,9 +423,12 @@ class Catalogue:
             state = state_of(self._path(name))
             if state is None:
                 gone.append(name)
-            elif print_ == f"{UNSETTLED}{state.print}" and (is_for_key or self._is_read(name, state.print, since)):
-                pass
-            elif state.print != print_:
+            elif print_.removeprefix(UNSETTLED) == state.print and (
+                is_for_key or self._is_read(name, state.print, since)
+            ):
+                if is_watched and not state.has_wal and print_ == state.print:
+                    quiet.append((name, stamp))
+            elif state.print != print_ or state.written_at:
                 changed[name] = stamp
             elif is_watched and not state.has_wal:
                 quiet.append((name, stamp))
@@ -414,9 +438,10 @@ class Catalogue:
         return self._take(changed) or is_any_gone
 
     def _is_read(self, name: str, print_: str, since: int | None) -> bool:
-        """Return True where this process has read a bundle since then, with its files as they are now."""
-        known, at = self._recent.get(name, ("", 0))
-        return since is not None and known == print_ and at >= since
+        """Return True where this process has read a bundle since then, or lately enough, with its files as they are
+        now."""
+        known, at, until = self._recent.get(name, ("", 0, 0))
+        return known == print_ and ((since is not None and at >= since) or time.monotonic_ns() < until)
 
     def _take(
         self, names: Mapping[str, int | None], *, is_anew: bool = False, on_progress: Progress | None = None
@@ -453,6 +478,10 @@ class Catalogue:
         if again:
             self._take({name: self._stamp_of(name) for name in again})
 
+    def _at(self, name: str) -> str:
+        """Return what `_path` does as text, which costs a tenth."""
+        return self._place + (file_name(name) if name.startswith("/") else name)
+
     def _path(self, name: str) -> Path:
         return self._folder / file_name(name)
 
@@ -468,8 +497,10 @@ class Catalogue:
             # A bundle at rest is read without locks: what somebody wrote to meanwhile has to be read again.
             after = state_of(path)
             if after is not None and after.print == state.print:
-                if not (is_settled := is_settled and state.is_settled(now)):
-                    self._recent[name] = (state.print, began_at)
+                is_settled = is_settled and state.is_settled(now)
+                if state.written_at or not is_settled:
+                    rest = min(now - state.written_at, TRUST_MAX_NS) if is_settled else 0
+                    self._recent[name] = (state.print, began_at, began_at + rest)
                 return Reading(name, state, row, is_settled, seen)
             began_at, now, state = time.monotonic_ns(), time.time_ns(), after
         return Reading(name, state, row, False, seen) if state is not None else None
@@ -492,11 +523,6 @@ class Catalogue:
     def _stamp_of(self, name: str) -> int | None:
         bundle = self._kept.on(lambda file: named(file, name))
         return bundle.stamp if bundle is not None else None
-
-
-def is_bundle(name: str) -> bool:
-    """Return True for the name of a bundle's file."""
-    return name.endswith(SUFFIX) and not name.startswith(".") and name != STORE_LOG
 
 
 @cache

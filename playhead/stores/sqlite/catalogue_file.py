@@ -24,7 +24,7 @@ APPLICATION_ID = 0x504C4343
 VERSION = 1
 """Of the catalogue's tables, and in its file's name: each version of them has a file of its own."""
 
-BUSY_TIMEOUT_MS = 2_000
+BUSY_TIMEOUT_MS = 1_000
 """How long whoever writes waits for another one. A row that could not be kept is found out again."""
 
 CACHE_KIB = 8 * 1024
@@ -56,7 +56,8 @@ class CatalogueFile(Database):
     def _protect(self) -> None:
         super()._protect()
         with self._errors:
-            self.connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+            # What a session said is not to stay in a cache of it, on pages that nothing uses.
+            self.connection.execute(f"PRAGMA cache_size=-{CACHE_KIB}; PRAGMA secure_delete=ON")
 
     @classmethod
     def of(cls, folder: Path) -> Self:

@@ -18,6 +18,9 @@ from playhead.stores.sqlite.catalogue_file import DAMAGE, CatalogueFile
 MEMORY_S = 60.0
 """How long a catalogue that could not be written is kept in memory until the file is tried again."""
 
+LOCKED_S = 10.0
+"""The same for one that somebody keeps locked, as a process does that was stopped in the middle of a write."""
+
 TRIES_MAX = 5
 
 T = TypeVar("T")
@@ -49,12 +52,10 @@ class KeptCatalogue:
             except DAMAGE as error:
                 _log.warning("the catalogue of %s is made anew: %s", self._folder, error)
                 self._let_go(file, is_damaged=True)
-            except StoreLocked:
-                raise
             except (StoreFull, StoreReadOnly, StoreUnavailable) as error:
                 if file.is_in_place() and not file.is_in_memory:
                     _log.warning("the catalogue of %s is kept in memory: %s", self._folder, error)
-                    self._go_on_in_memory(file)
+                    self._go_on_in_memory(file, for_s=LOCKED_S if isinstance(error, StoreLocked) else MEMORY_S)
                 else:
                     self._let_go(file)
             except StoreClosed:
@@ -109,10 +110,10 @@ class KeptCatalogue:
     def _is_to_be_left(self, file: CatalogueFile) -> bool:
         return time.monotonic() > self._memory_until if file.is_in_memory else not file.is_in_place()
 
-    def _take_over(self, file: CatalogueFile) -> None:
+    def _take_over(self, file: CatalogueFile, *, for_s: float = MEMORY_S) -> None:
         self._opened = file
         if file.is_in_memory:
-            self._memory_until = time.monotonic() + MEMORY_S
+            self._memory_until = time.monotonic() + for_s
 
     def _let_go(self, file: CatalogueFile, *, is_damaged: bool = False) -> None:
         """Close a file that is of no use, so that it is opened, or made, anew."""
@@ -123,7 +124,7 @@ class KeptCatalogue:
                 file.remove()
             file.close()
 
-    def _go_on_in_memory(self, file: CatalogueFile) -> None:
+    def _go_on_in_memory(self, file: CatalogueFile, *, for_s: float = MEMORY_S) -> None:
         with self._opening:
             if self._opened is not file:
                 return
@@ -132,7 +133,7 @@ class KeptCatalogue:
             except PlayheadError:
                 copy = CatalogueFile.empty()
             file.close()
-            self._take_over(copy)
+            self._take_over(copy, for_s=for_s)
 
     def close(self) -> None:
         with self._opening:

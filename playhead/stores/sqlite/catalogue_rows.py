@@ -18,7 +18,7 @@ from playhead.errors import StoreDamaged
 from playhead.model.ids import DEFAULT_APP, DEFAULT_USER, SessionKey
 from playhead.stores.base import SessionRow
 from playhead.stores.listing import NOT_YET, ListingRow, is_current
-from playhead.stores.names import file_stem
+from playhead.stores.names import STORE_LOG, as_text, file_stem
 from playhead.stores.sqlite.bundle_trash import SUFFIX
 from playhead.stores.sqlite.catalogue_file import CatalogueFile
 from playhead.stores.sqlite.connect import Row
@@ -37,6 +37,9 @@ TRASHED = "the bundle is in the trash"
 """The problem of a bundle that was set aside and not moved yet; the id of its row's key is the trash id."""
 
 HIDDEN = (EMPTIED, TRASHED)
+
+NAME_CHARS_MAX = 255
+"""No file system has longer names."""
 
 SHOWN_KEPT = 1_000
 """So many rows are kept as they were shown; beyond that, all are read anew."""
@@ -110,6 +113,8 @@ class ShownRows:
         found = {
             number: known[number] for number, stamp in stamps if number in known and known[number][0].stamp == stamp
         }
+        if len(stamps) < len(set(numbers)):
+            raise StoreDamaged("a list in it names a bundle that is not there")
         unknown = [number for number, _ in stamps if number not in found]
         for row in file.query("bundles_numbered", {"numbers": json_list(unknown)}) if unknown else ():
             bundle = as_bundle(row)
@@ -154,7 +159,9 @@ def put_readings(file: CatalogueFile, readings: Sequence[Reading], *, is_anew: b
                 is_any |= _put(file, bundle, reading, again, is_anew=is_anew)
             else:
                 is_any = True
-                if bundle is None or not reading.is_settled or bundle.print != reading.state.print:
+                # Of a write-ahead log the later reading may say more, although it looks the same.
+                is_same = bundle is not None and reading.is_settled and bundle.print == reading.state.print
+                if not is_same or reading.state.written_at:
                     again.append(reading.name)
     return is_any, again
 
@@ -178,7 +185,7 @@ def _put(
     """Write a row, and return whether it says anything else than before. again: takes the names of bundles that
     were copies of this one and may count now. The caller is in a transaction."""
     row, state = reading.row, reading.state
-    key, problem, copy_of = row.key, row.problem, None
+    key, problem, copy_of = SessionKey(row.key.app, row.key.user, as_text(row.key.id)), row.problem, None
     text, summary_seq = row.summary, row.summary_seq
     summary = _decoded(text)
     trouble = None
@@ -238,7 +245,8 @@ def _put(
 def _make_copy(file: CatalogueFile, name: str, of: str) -> None:
     """Say of a bundle that another one with the same session counts. The caller is in a transaction."""
     bundle = named(file, name)
-    assert bundle is not None, "it was found in this transaction"
+    if bundle is None:
+        raise StoreDamaged(f"{name} is in an index of it and not in its table")
     bindings = msgspec.structs.asdict(bundle) | key_bindings(_key_by_name(file_name(name)))
     del bindings["number"]
     bindings |= {"copy_of": of, "problem": _copy_problem(name, of), "is_behind": False, "stamp": new_stamp()}
@@ -287,11 +295,24 @@ def stored_name(name: str) -> str:
 
 
 def file_name(stored: str) -> str:
-    return os.fsdecode(bytes.fromhex(stored[1:])) if stored.startswith("/") else stored
+    """Return the name of a file in the directory. Raises `StoreDamaged` for what is no bundle's name: a catalogue that
+    came from elsewhere must not lead out of the directory."""
+    try:
+        name = os.fsdecode(bytes.fromhex(stored[1:])) if stored.startswith("/") else stored
+    except ValueError as error:
+        raise StoreDamaged("a row of it holds what is no name") from error
+    if not is_bundle(name) or "/" in name or "\0" in name or os.path.basename(name) != name:
+        raise StoreDamaged("a row of it holds what is no bundle's name")
+    return name
+
+
+def is_bundle(name: str) -> bool:
+    """Return True for the name of a bundle's file."""
+    return name.endswith(SUFFIX) and not name.startswith(".") and name != STORE_LOG and len(name) <= NAME_CHARS_MAX
 
 
 def _key_by_name(name: str) -> SessionKey:
-    return SessionKey(DEFAULT_APP, DEFAULT_USER, name.removesuffix(SUFFIX))
+    return SessionKey(DEFAULT_APP, DEFAULT_USER, as_text(name.removesuffix(SUFFIX)))
 
 
 def named(file: CatalogueFile, name: str) -> Bundle | None:
@@ -301,7 +322,18 @@ def named(file: CatalogueFile, name: str) -> Bundle | None:
 
 def names_in(file: CatalogueFile) -> list[tuple[str, int, int, str, int]]:
     """Return name, inode, whether it is watched, print and stamp of each bundle."""
-    return sound(file.query("bundle_names"), list[tuple[str, int, int, str, int]])
+    found = sound(file.query("bundle_names"), list[tuple[str, int, int, str, int]])
+    for name, *_ in found:
+        file_name(name)
+    return found
+
+
+def watched_in(file: CatalogueFile) -> list[tuple[str, str, int]]:
+    """Return name, print and stamp of each bundle that somebody may be writing to."""
+    found = sound(file.query("watched_bundles"), list[tuple[str, str, int]])
+    for name, *_ in found:
+        file_name(name)
+    return found
 
 
 def with_forks(row: ListingRow, count: int) -> ListingRow:
@@ -309,7 +341,9 @@ def with_forks(row: ListingRow, count: int) -> ListingRow:
 
 
 def as_bundle(row: Row) -> Bundle:
-    return sound(row, Bundle)
+    bundle = sound(row, Bundle)
+    file_name(bundle.name)
+    return bundle
 
 
 def sound(values: Sequence[Any], type: type[T]) -> T:
@@ -321,8 +355,7 @@ def sound(values: Sequence[Any], type: type[T]) -> T:
 
 
 def key_bindings(key: SessionKey) -> dict[str, str]:
-    # The id of one that cannot be read is of its file's name, which need be no Unicode.
-    return {"app": key.app, "user": key.user, "id": key.id.encode("utf-8", "replace").decode()}
+    return {"app": key.app, "user": key.user, "id": as_text(key.id)}
 
 
 def _told(bundle: Bundle) -> tuple[object, ...]:

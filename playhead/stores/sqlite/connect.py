@@ -30,9 +30,10 @@ from playhead.errors import (
     StoreReadOnly,
     StoreUnavailable,
 )
-from playhead.stores.files import NO_SPACE, os_errors, place_file
+from playhead.stores.files import NO_SPACE, os_errors, place_file, unlink
 from playhead.stores.migrate import latest_version, migrate, migrations
 from playhead.stores.named_queries import named_queries, read_sql
+from playhead.stores.names import as_text
 from playhead.stores.oslock import making, need_own_process
 
 PACKAGE = "playhead.stores.sqlite"
@@ -462,7 +463,7 @@ def remove_database(path: Path) -> None:
     A write-ahead log without its database has to go before another one takes the name, or SQLite would replay it there.
     """
     for suffix in ("", "-wal", "-shm", "-journal"):
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
+        unlink(Path(f"{path}{suffix}"))
 
 
 @cache
@@ -578,7 +579,7 @@ class translated:
         if isinstance(error, apsw.FullError) or (isinstance(error, apsw.IOError) and self._has_no_space()):
             return StoreFull(f"{path}: no space left; nothing was written, free some and retry")
         if isinstance(error, apsw.BusyError | apsw.LockedError):
-            return StoreLocked(f"{path} stayed locked for {BUSY_TIMEOUT_MS / 1000:g} s; retry")
+            return StoreLocked(f"{path} stayed locked by another connection; retry")
         if isinstance(error, apsw.NoMemError | apsw.TooBigError):
             return StoreUnavailable(f"{path} asks for more memory than there is, or SQLite handles: {error}")
         if isinstance(error, apsw.NotADBError):
@@ -639,8 +640,12 @@ def _is_pending(path: str) -> bool:
 
 
 def _need_regular(path: str) -> None:
-    if os.path.lexists(path) and not os.path.isfile(path):
-        raise NotAStore(f"{path} is no regular file")  # Opening a pipe would wait for ever.
+    """Raise for what SQLite must not be asked to open, or cannot."""
+    if (text := as_text(path)) != path:
+        raise NotAStore(f"{text}: its name is not UTF-8; rename the file")
+    for one in (path, f"{path}-journal"):
+        if os.path.lexists(one) and not os.path.isfile(one):
+            raise NotAStore(f"{one} is no regular file")  # Opening a pipe would wait for ever.
 
 
 def _cannot_write(path: str) -> StoreReadOnly:
