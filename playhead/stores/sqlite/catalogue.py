@@ -114,9 +114,9 @@ class Catalogue:
         self._read_bundle = read
         self._looking = threading.RLock()
         self._kept = KeptCatalogue(folder)
-        self._recent: dict[str, tuple[str, int, int]] = {}
+        self._recent: dict[str, tuple[str, int, int, int]] = {}
         """The prints of bundles that were read soon after a change or with a write-ahead log, when that was, and until
-        when it is trusted, by a clock that only goes on. Afterwards they are read again for whoever asks."""
+        when it is trusted, by a clock that only goes on, and the stamp of the row. Afterwards they are read again."""
         self._asked = threading.local()
         self._shown = ShownRows()
 
@@ -424,7 +424,7 @@ class Catalogue:
             if state is None:
                 gone.append(name)
             elif print_.removeprefix(UNSETTLED) == state.print and (
-                is_for_key or self._is_read(name, state.print, since)
+                is_for_key or self._is_read(name, state.print, stamp, since)
             ):
                 if is_watched and not state.has_wal and print_ == state.print:
                     quiet.append((name, stamp))
@@ -437,11 +437,11 @@ class Catalogue:
         is_any_gone = self._drop(gone) > 0
         return self._take(changed) or is_any_gone
 
-    def _is_read(self, name: str, print_: str, since: int | None) -> bool:
+    def _is_read(self, name: str, print_: str, stamp: int, since: int | None) -> bool:
         """Return True where this process has read a bundle since then, or lately enough, with its files as they are
-        now."""
-        known, at, until = self._recent.get(name, ("", 0, 0))
-        return known == print_ and ((since is not None and at >= since) or time.monotonic_ns() < until)
+        now, and its row is of that reading."""
+        known, at, until, own = self._recent.get(name, ("", 0, 0, 0))
+        return (known, own) == (print_, stamp) and ((since is not None and at >= since) or time.monotonic_ns() < until)
 
     def _take(
         self, names: Mapping[str, int | None], *, is_anew: bool = False, on_progress: Progress | None = None
@@ -498,10 +498,11 @@ class Catalogue:
             after = state_of(path)
             if after is not None and after.print == state.print:
                 is_settled = is_settled and state.is_settled(now)
+                reading = Reading(name, state, row, is_settled, seen)
                 if state.written_at or not is_settled:
                     rest = min(now - state.written_at, TRUST_MAX_NS) if is_settled else 0
-                    self._recent[name] = (state.print, began_at, began_at + rest)
-                return Reading(name, state, row, is_settled, seen)
+                    self._recent[name] = (state.print, began_at, began_at + rest, reading.stamp)
+                return reading
             began_at, now, state = time.monotonic_ns(), time.time_ns(), after
         return Reading(name, state, row, False, seen) if state is not None else None
 

@@ -90,13 +90,15 @@ class Bundle(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """What was read of a bundle. seen: the stamp that its row had before, None where it had none."""
+    """What was read of a bundle. seen: the stamp that its row had before, None where it had none. stamp: the one that
+    its row gets."""
 
     name: str
     state: State
     row: SessionRow
     is_settled: bool
     seen: int | None
+    stamp: int = msgspec.field(default_factory=lambda: new_stamp())
 
 
 class ShownRows:
@@ -216,7 +218,7 @@ def _put(
             "name": reading.name,
             "inode": state.inode,
             "print": state.print if reading.is_settled else f"{UNSETTLED}{state.print}",
-            "stamp": new_stamp(),
+            "stamp": reading.stamp,
             "is_watched": state.has_wal or not reading.is_settled,
             **key_bindings(key),
             "seq": row.seq,
