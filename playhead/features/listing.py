@@ -35,6 +35,7 @@ from playhead.stores.listing import (
     Refreshed,
     Sort,
     Wanted as Wanted,
+    by_count,
     facet_values,
     place,
     words_of,
@@ -274,7 +275,7 @@ class _Rows:
         if self._is_told_apart:
             rows = list(self.each())
             return {
-                name: _by_count(Counter(value for row in rows for value in facet_values(row.summary, name)))
+                name: by_count(Counter(value for row in rows for value in facet_values(row.summary, name)))
                 for name in names
             }
         found = self._listing.facets(self._wanted, names)
@@ -284,7 +285,7 @@ class _Rows:
             left = sum(1 for _ in _Rows(self._store, wanted, self._clock, self._entropy).each())
             counted = Counter(found["status"])
             counted.update({INTERRUPTED: left - interrupted, RUNNING: interrupted - left})
-            found["status"] = _by_count(+counted)
+            found["status"] = by_count(+counted)
         return found
 
     @property
@@ -401,10 +402,6 @@ def _without_blanks(wanted: Wanted) -> Wanted:
     return msgspec.structs.replace(
         wanted, **{name: None for name, value in msgspec.structs.asdict(wanted).items() if value == ""}
     )
-
-
-def _by_count(counted: Counter[str]) -> dict[str, int]:
-    return dict(sorted(counted.items(), key=lambda one: (-one[1], one[0])))
 
 
 # Orders and cursors.

@@ -8,7 +8,7 @@ row out again takes the views of the log, so whoever lists does that, and gives 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, Self
 
 import msgspec
@@ -231,6 +231,11 @@ def facet_values(summary: Summary | None, name: Facet) -> tuple[str, ...]:
         return tuple(dict.fromkeys(summary.agents if name == "agent" else summary.labels))
     value = getattr(summary, name)
     return () if value is None else (value,)
+
+
+def by_count(counted: Mapping[str, int]) -> dict[str, int]:
+    """Return how many rows have which value in the order of facets: most frequent first, then by value."""
+    return dict(sorted(counted.items(), key=lambda one: (-one[1], one[0])))
 
 
 def parent_key(summary: Summary | None) -> SessionKey | None:

@@ -23,6 +23,7 @@ from playhead.stores.listing import (
     Refreshed,
     Sort,
     Wanted,
+    by_count,
     facet_values,
     fits,
     is_current,
@@ -96,7 +97,7 @@ class MemoryListing:
         found: dict[Facet, dict[str, int]] = {}
         for name in names:
             counted = Counter(value for row in rows for value in facet_values(row.summary, name))
-            found[name] = dict(sorted(counted.items(), key=lambda one: (-one[1], one[0])))
+            found[name] = by_count(counted)
         return found
 
     def forks(self, key: SessionKey) -> list[SessionKey]:

@@ -29,6 +29,7 @@ from playhead.stores.listing import (
     Place,
     Sort,
     Wanted,
+    by_count,
     facet_values,
     parent_key,
     text_of_row,
@@ -134,7 +135,7 @@ class SqliteListingTable:
         for name, value, count in rows:
             if name in counted:
                 counted[name].append((value, count))
-        return {name: dict(sorted(counted[name], key=lambda one: (-one[1], one[0]))) for name in names}
+        return {name: by_count(dict(counted[name])) for name in names}
 
     def forks(self, key: SessionKey, *, without: Sequence[int] = ()) -> list[SessionKey]:
         """Return what `Listing.forks` promises."""

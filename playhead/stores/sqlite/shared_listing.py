@@ -30,6 +30,7 @@ from playhead.stores.listing import (
     Refreshed,
     Sort,
     Wanted,
+    by_count,
     facet_values,
     fits,
     is_current,
@@ -131,7 +132,7 @@ class SharedListing:
         for name in names if others else ():
             counted = Counter(found[name])
             counted.update(value for row in others for value in facet_values(row.summary, name))
-            found[name] = dict(sorted(counted.items(), key=lambda one: (-one[1], one[0])))
+            found[name] = by_count(counted)
         return found
 
     def forks(self, key: SessionKey) -> list[SessionKey]:
