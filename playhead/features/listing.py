@@ -23,7 +23,7 @@ import msgspec
 from playhead.errors import InvalidName, PlayheadError, SessionNotFound, StoreClosed
 from playhead.features.live import Clock, Entropy, Live
 from playhead.model.ids import SessionKey
-from playhead.stores.base import ROWS_PAGE_MAX, SessionRow, Store
+from playhead.stores.base import Store
 from playhead.stores.listing import (
     PAGE_MAX as PAGE_MAX,
     SORTS,
@@ -188,16 +188,6 @@ def refresh_listing(
     done = store.listing.refresh(full=full, on_progress=on_progress)
     worked_out, unreadable = _settle(store, clock, entropy, on_progress)
     return msgspec.structs.replace(done, read=max(done.read, worked_out), unreadable=max(done.unreadable, unreadable))
-
-
-def session_rows(store: Store, *, app: str | None = None, user: str | None = None) -> Iterator[SessionRow]:
-    """Yield what the store itself says of every session, in key order, a page at a time."""
-    after: SessionKey | None = None
-    while page := store.sessions(app=app, user=user, after=after, limit=ROWS_PAGE_MAX):
-        yield from page
-        after = page[-1].key
-        if len(page) < ROWS_PAGE_MAX:
-            return
 
 
 class _Rows:
