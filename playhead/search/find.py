@@ -29,6 +29,12 @@ FORKS_FOLLOWED_MAX = 32
 """A fork of a fork of … is followed back so far."""
 CANDIDATES_MAX = 4_000
 """So many matches are looked at for filters that the index cannot apply, at the most."""
+SENTENCE_WORDS_MIN = 3
+"""So many plain words are a question about something that was talked about, not a name that is looked up."""
+NEIGHBOURS_AMONG = 400
+"""So many of the best matches share their scores with those around them."""
+NEIGHBOUR_SHARES = {1: 0.3, 2: 0.1}
+"""What an event gets of the scores of those so many places away from it in its session."""
 SCAN_EVENTS_MAX = 20_000
 """A question of filters alone reads so many of each session's newest events, at the most."""
 
@@ -187,9 +193,12 @@ def _candidates(
     expression = fts5_match(query)
     if expression is None:
         return _newest(store, keys, where, k, check) if where != TextFilter() or check.is_needed else []
+    is_said = len(query.terms) >= SENTENCE_WORDS_MIN
     limit = k * 2 if not check.is_needed else k * 8
     while True:
-        matches = store.text.match(expression, keys=keys, where=where, limit=limit)
+        matches = store.text.match(expression, keys=keys, where=where, limit=max(limit, NEIGHBOURS_AMONG * is_said))
+        if is_said:
+            matches = _with_neighbours(matches)[:limit]
         found = []
         for match in matches:
             # A damaged index, or log, may name an event that is not there.
@@ -199,6 +208,29 @@ def _candidates(
         if len(found) >= k or len(matches) < limit or limit >= CANDIDATES_MAX:
             return found
         limit = min(limit * 4, CANDIDATES_MAX)
+
+
+def _with_neighbours(matches: Sequence[TextMatch]) -> list[TextMatch]:
+    """Return matches in a new order, best first: each has its score, and a share of those around it in its session.
+
+    What is talked about is seldom said in one message alone. Matches alone share, so nothing that does not match comes
+    in. Takes the recall of the first ten hits from 60.1 to 67.5 % on five dialogues of LoCoMo, 1,018 questions
+    (`python -m benchmarks.retrieval`).
+    """
+    scores = {(match.key, match.seq): match.score for match in matches}
+    shared = [
+        msgspec.structs.replace(
+            match,
+            score=match.score
+            + sum(
+                share * max(scores.get((match.key, match.seq + side * distance), 0.0), 0.0)
+                for distance, share in NEIGHBOUR_SHARES.items()
+                for side in (-1, 1)
+            ),
+        )
+        for match in matches
+    ]
+    return sorted(shared, key=lambda match: -match.score)
 
 
 def _newest(store: Store, keys: Sequence[SessionKey], where: TextFilter, k: int, check: _Check) -> list[Candidate]:

@@ -175,3 +175,18 @@ def test_without_vectors_every_mode_falls_back_to_the_full_text_and_says_so(fill
 
     assert found.mode == "fts"
     assert places(found) == places(filled.search("upload", mode="fts"))
+
+
+def test_a_question_finds_the_middle_of_a_talk_about_it_before_a_lone_remark(sessions: Sessions) -> None:
+    """K14: what an event's neighbours say counts for it, where the question is a sentence."""
+    talk = ["the parrot flew", "the harbour parrot", "the parrot slept"]
+    said = [*talk, *["it rained and nothing happened"] * 20, "the harbour parrot", "so it goes"]
+    with sessions.create("talk") as session:
+        for text in said:
+            session.append("message", {"role": "user", "parts": [{"type": "text", "content": text}]})
+        middle = session.events(kinds=["message"])[1].seq
+
+    hits = sessions.search("where was the parrot of the harbour", kind="message").hits
+
+    assert hits[0].seq == middle
+    assert len(hits) == 4  # Nothing comes in that does not match.
