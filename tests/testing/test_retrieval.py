@@ -9,8 +9,6 @@ import pytest
 
 from playhead.testing.retrieval import ranked, read, score
 
-LOCOMO = Path(__file__).resolve().parents[3] / "shared" / "data" / "dialogues" / "locomo" / "locomo_part.json"
-
 
 def document(questions: list[dict[str, Any]]) -> bytes:
     talk = ["The parrot is called Rio", "It rained in Lisbon", "The parrot likes nuts", "Nothing else happened"]
@@ -78,8 +76,8 @@ def test_an_id_that_is_there_twice_is_refused() -> None:
         list(ranked(conversation))
 
 
-@pytest.mark.skipif(not LOCOMO.exists(), reason="the LoCoMo dialogues are not beside the project")
-def test_a_real_dialogue_is_scored() -> None:
-    found = score(read(LOCOMO.read_bytes())[:1])
+def test_a_real_dialogue_is_scored(shared_data: Path) -> None:
+    document = (shared_data / "dialogues" / "locomo" / "locomo_part.json").read_bytes()
+    found = score(read(document)[:1])
     assert found["all"].question_count > 150
     assert found["all"].recall[10] > 0.4  # The usual full text alone gives 0.5 here.
